@@ -1,0 +1,57 @@
+# Each dependency is a feature: on where it is found (AUTO), required (ON) or left out (OFF).
+# `diml doctor` prints the list that ends up in DIML_FEATURES.
+
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+
+set(DIML_FEATURES "")
+# diml_feature(NAME "what it is for" "Debian package" <how to look for it>...)
+macro(diml_feature NAME PURPOSE PACKAGE)
+  set(DIML_${NAME} AUTO CACHE STRING "${PURPOSE} (AUTO, ON, OFF)")
+  set_property(CACHE DIML_${NAME} PROPERTY STRINGS AUTO ON OFF)
+  set(DIML_WITH_${NAME} OFF)
+  if(NOT DIML_${NAME} STREQUAL "OFF")
+    cmake_language(CALL diml_look_for_${NAME})
+    if(DIML_${NAME} STREQUAL "ON" AND NOT DIML_WITH_${NAME})
+      message(FATAL_ERROR "DIML_${NAME}=ON needs ${PACKAGE}: install it, or use -DDIML_${NAME}=AUTO")
+    endif()
+  endif()
+  list(APPEND DIML_FEATURES "${NAME}|${DIML_WITH_${NAME}}|${PURPOSE}|${PACKAGE}")
+  message(STATUS "diml ${NAME}: ${DIML_WITH_${NAME}} (${PURPOSE}; ${PACKAGE})")
+endmacro()
+
+macro(diml_look_for_SIMD)
+  find_package(hwy CONFIG QUIET)
+  set(DIML_WITH_SIMD ${hwy_FOUND})
+endmacro()
+
+macro(diml_look_for_EXACT)
+  find_path(DIML_LEMON_INCLUDE lemon/network_simplex.h)
+  find_library(DIML_LEMON_LIBRARY NAMES lemon emon)
+  if(DIML_LEMON_INCLUDE AND DIML_LEMON_LIBRARY)
+    set(DIML_WITH_EXACT ON)
+  endif()
+endmacro()
+
+macro(diml_look_for_CLI)
+  find_package(CLI11 CONFIG QUIET)
+  find_package(nlohmann_json CONFIG QUIET)
+  if(CLI11_FOUND AND nlohmann_json_FOUND)
+    set(DIML_WITH_CLI ON)
+  endif()
+endmacro()
+
+macro(diml_look_for_TESTS)
+  find_package(GTest QUIET)
+  set(DIML_WITH_TESTS ${GTest_FOUND})
+endmacro()
+
+macro(diml_look_for_BENCHMARKS)
+  find_package(benchmark CONFIG QUIET)
+  set(DIML_WITH_BENCHMARKS ${benchmark_FOUND})
+endmacro()
+
+diml_feature(SIMD "fast matching on the CPU" "libhwy-dev")
+diml_feature(EXACT "exact optimal transport" "liblemon-dev")
+diml_feature(CLI "the diml program" "libcli11-dev nlohmann-json3-dev")
+diml_feature(TESTS "the tests" "libgtest-dev")
+diml_feature(BENCHMARKS "the benchmarks" "libbenchmark-dev")

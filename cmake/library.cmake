@@ -1,0 +1,22 @@
+# diml_library(name SOURCES ... DEPENDS ...): one layer of the library, diml::name.
+# Public headers are in include/, private ones below the layer's own folder.
+
+add_library(diml_warnings INTERFACE)
+target_compile_options(diml_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+option(DIML_WERROR "Warnings are errors" OFF)
+if(DIML_WERROR)
+  target_compile_options(diml_warnings INTERFACE -Werror)
+endif()
+
+function(diml_library NAME)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(diml_${NAME} STATIC ${ARG_SOURCES})
+  add_library(diml::${NAME} ALIAS diml_${NAME})
+  set_target_properties(diml_${NAME} PROPERTIES EXPORT_NAME ${NAME})
+  target_compile_features(diml_${NAME} PUBLIC cxx_std_20)
+  target_include_directories(diml_${NAME}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src/${NAME})
+  target_link_libraries(diml_${NAME} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:diml_warnings>)
+  set_property(GLOBAL APPEND PROPERTY DIML_LIBRARIES diml_${NAME})
+endfunction()

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "diml/output_file.h"
+
+namespace diml {
+
+// The array types that come and go as .npy, little-endian, C order.
+enum class ArrayType : std::uint8_t { float32, float16, int64 };
+
+std::size_t size_of(ArrayType type);
+const char* name_of(ArrayType type);
+
+// "[60502, 16, 128]": how shapes are written in messages.
+std::string shape_text(std::span<const std::size_t> shape);
+
+// A .npy file open for reading. The header and the file's length are checked on opening, so a truncated file
+// is refused before anything is computed from it.
+class NpyFile {
+ public:
+  explicit NpyFile(std::string path);
+  ~NpyFile();
+  NpyFile(const NpyFile&) = delete;
+  NpyFile& operator=(const NpyFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  ArrayType type() const { return type_; }
+  const std::vector<std::size_t>& shape() const { return shape_; }
+  std::size_t count() const { return count_; }  // elements in all
+
+  // Elements [first, first + out.size()) in C order; float16 is widened.
+  void read_floats(std::size_t first, std::span<float> out) const;
+  void read_int64s(std::size_t first, std::span<std::int64_t> out) const;
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const;
+  void parse_header();
+  void read_bytes(std::size_t offset, void* out, std::size_t bytes) const;
+
+  std::string path_;
+  int descriptor_ = -1;
+  ArrayType type_ = ArrayType::float32;
+  std::vector<std::size_t> shape_;
+  std::size_t count_ = 0;
+  std::size_t data_offset_ = 0;
+};
+
+// A .npy file written front to back; appears under its name on commit().
+class NpyWriter {
+ public:
+  NpyWriter(std::string path, ArrayType type, std::span<const std::size_t> shape);
+
+  void append(std::span<const float> values);
+  void append(std::span<const std::int64_t> values);
+  void commit();  // throws when fewer or more elements were appended than the shape has
+
+ private:
+  OutputFile file_;
+  ArrayType type_;
+  std::size_t missing_;
+};
+
+}  // namespace diml

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace diml {
+
+// A file that appears under its name whole or not at all: written beside its place, synced and renamed by
+// commit(). Without commit() nothing is left behind, not even after a kill where the file system has
+// unnamed temporary files.
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  void commit();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  [[noreturn]] void fail(const char* doing) const;
+
+  std::string path_;
+  std::string temporary_;  // empty while the file has no name
+  int descriptor_ = -1;
+};
+
+}  // namespace diml

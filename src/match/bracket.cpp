@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "diml/transport.h"
+
+namespace diml {
+namespace {
+
+// Two c-transforms make any g feasible: f_i = min_j C_ij - g_j, then g_j = min_i C_ij - f_i. A target without
+// mass has g = -infinity, constrains nothing and becomes finite in the second step.
+double feasible_dual(MatrixView cost, const Marginals& marginals, std::vector<double> g) {
+  std::vector<double> f(cost.rows, std::numeric_limits<double>::infinity());
+  for (std::size_t i = 0; i < cost.rows; ++i) {
+    for (std::size_t j = 0; j < cost.cols; ++j) {
+      if (std::isfinite(g[j])) f[i] = std::min(f[i], cost(i, j) - g[j]);
+    }
+  }
+  double value = 0.0;
+  for (std::size_t j = 0; j < cost.cols; ++j) {
+    g[j] = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < cost.rows; ++i) g[j] = std::min(g[j], cost(i, j) - f[i]);
+    value += g[j] * marginals.target[j];
+  }
+  for (std::size_t i = 0; i < cost.rows; ++i) value += f[i] * marginals.source[i];
+  return value;
+}
+
+// Shrinks rows and columns that carry too much, then spreads what is missing as a product
+// (Altschuler, Weed, Rigollet 2017, algorithm 2). The result meets both marginals.
+double rounded_cost(MatrixView cost, const Marginals& marginals, const TransportPlan& plan) {
+  const std::size_t rows = cost.rows;
+  const std::size_t cols = cost.cols;
+  std::vector<double> mass = plan.mass;
+  std::vector<double> missing_rows = marginals.source;
+  std::vector<double> missing_cols = marginals.target;
+
+  for (std::size_t i = 0; i < rows; ++i) {
+    double sum = 0.0;
+    for (std::size_t j = 0; j < cols; ++j) sum += mass[i * cols + j];
+    const double scale = sum > marginals.source[i] ? marginals.source[i] / sum : 1.0;
+    for (std::size_t j = 0; j < cols; ++j) mass[i * cols + j] *= scale;
+  }
+  for (std::size_t j = 0; j < cols; ++j) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < rows; ++i) sum += mass[i * cols + j];
+    const double scale = sum > marginals.target[j] ? marginals.target[j] / sum : 1.0;
+    for (std::size_t i = 0; i < rows; ++i) mass[i * cols + j] *= scale;
+    missing_cols[j] -= sum * scale;
+  }
+  double missing = 0.0;
+  double value = 0.0;
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < cols; ++j) {
+      missing_rows[i] -= mass[i * cols + j];
+      value += mass[i * cols + j] * cost(i, j);
+    }
+    missing += missing_rows[i];
+  }
+  if (missing > 0.0) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < cols; ++j) {
+        value += missing_rows[i] * missing_cols[j] / missing * cost(i, j);
+      }
+    }
+  }
+  return value;
+}
+
+}  // namespace
+
+Bracket bracket_optimum(MatrixView cost, const Marginals& marginals, const TransportPlan& plan) {
+  return {feasible_dual(cost, marginals, plan.target_potential),
+          rounded_cost(cost, marginals, plan)};
+}
+
+}  // namespace diml

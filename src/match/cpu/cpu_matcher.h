@@ -1,0 +1,11 @@
+#pragma once
+
+#include <memory>
+
+#include "diml/matcher.h"
+
+namespace diml::cpu {
+
+std::unique_ptr<Matcher> make_cpu_matcher(MatcherOptions options);
+
+}  // namespace diml::cpu

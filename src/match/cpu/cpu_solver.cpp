@@ -1,0 +1,74 @@
+#include "cpu/cpu_solver.h"
+
+#include "cpu/pair_kernel.h"
+#include "reference/sinkhorn.h"
+
+namespace diml::cpu {
+namespace {
+
+// One pair's float32 results, before they become a StructuralMatch or a TransportPlan.
+struct PairArrays {
+  PairArrays(std::size_t rows, std::size_t cols)
+      : plan(rows * cols), similarity(rows * cols), source(rows), target(cols), potential(cols) {
+    output.plan = plan.data();
+    output.similarity = similarity.data();
+    output.source_marginal = source.data();
+    output.target_marginal = target.data();
+    output.target_potential = potential.data();
+  }
+
+  TransportPlan to_plan() const {
+    return {source.size(),
+            target.size(),
+            {plan.begin(), plan.end()},
+            {potential.begin(), potential.end()},
+            output.iterations,
+            output.marginal_error,
+            output.converged,
+            false};
+  }
+
+  std::vector<float> plan, similarity, source, target, potential;
+  PairOutput output;
+};
+
+}  // namespace
+
+PairParams pair_params(const MatchParams& params) {
+  return {params.marginals == MarginalRule::cross_correlation, false,
+          static_cast<float>(params.transport.lambda), static_cast<float>(params.transport.tolerance),
+          params.transport.max_iterations};
+}
+
+TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const TransportParams& params) {
+  const std::vector<float> source(marginals.source.begin(), marginals.source.end());
+  const std::vector<float> target(marginals.target.begin(), marginals.target.end());
+  std::vector<float> similarity(cost.rows * cost.cols);
+  for (std::size_t k = 0; k < similarity.size(); ++k) {
+    similarity[k] = static_cast<float>(1.0 - cost.data[k]);
+  }
+  PairArrays arrays(cost.rows, cost.cols);
+  PairWorkspace workspace;
+  solve_similarity(similarity.data(), source.data(), target.data(), cost.rows, cost.cols,
+                   pair_params({.transport = params}), workspace, arrays.output);
+  if (!arrays.output.out_of_range) return arrays.to_plan();
+  TransportPlan plan = reference::sinkhorn(cost, marginals, params);
+  plan.log_domain = true;
+  return plan;
+}
+
+StructuralMatch match_pair(GridView source, GridView target, const MatchParams& params) {
+  PairArrays arrays(source.count, target.count);
+  PairWorkspace workspace;
+  match_targets(source, &target, 1, pair_params(params), workspace, &arrays.output);
+  StructuralMatch match;
+  if (arrays.output.out_of_range) return match;
+  match.similarity.assign(arrays.similarity.begin(), arrays.similarity.end());
+  match.marginals.source.assign(arrays.source.begin(), arrays.source.end());
+  match.marginals.target.assign(arrays.target.begin(), arrays.target.end());
+  match.marginals.fallbacks = {arrays.output.uniform_source, arrays.output.uniform_target, false};
+  match.plan = arrays.to_plan();
+  return match;
+}
+
+}  // namespace diml::cpu

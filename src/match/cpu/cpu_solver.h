@@ -1,0 +1,15 @@
+#pragma once
+
+#include "cpu/pair_kernel.h"
+#include "diml/match.h"
+
+namespace diml::cpu {
+
+PairParams pair_params(const MatchParams& params);
+
+TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const TransportParams& params);
+
+// S, marginals and plan in float32; an empty plan where the pair needs the log domain.
+StructuralMatch match_pair(GridView source, GridView target, const MatchParams& params);
+
+}  // namespace diml::cpu

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "diml/matcher.h"
+
+namespace diml::cpu {
+
+struct PairParams {
+  bool cross_correlation = true;
+  bool distance = false;  // sum T_ij d_ij instead of sum T_ij S_ij
+  float lambda = 0.05f;
+  float tolerance = 1e-4f;
+  int max_iterations = 1000;
+};
+
+// What one pair gives. Pointers that are null are not wanted.
+struct PairOutput {
+  float* plan = nullptr;              // [R_s, R_t]
+  float* similarity = nullptr;        // [R_s, R_t]
+  float* source_marginal = nullptr;   // [R_s]
+  float* target_marginal = nullptr;   // [R_t]
+  float* target_potential = nullptr;  // [R_t], lambda log b up to a constant
+
+  float score = 0.0f;
+  float marginal_error = 0.0f;
+  int iterations = 0;
+  bool converged = false;
+  bool uniform_source = false;
+  bool uniform_target = false;
+  bool out_of_range = false;  // the float32 kernel would leave its range: nothing was computed
+};
+
+// Memory that lives across calls on one thread, so that matching allocates nothing per pair.
+struct PairWorkspace {
+  std::vector<std::byte> bytes;
+  std::byte* take(std::size_t size);  // at least `size` bytes, aligned for any SIMD target
+};
+
+// Matches one source with many targets, all targets of one shape.
+void match_targets(const GridView& source, const GridView* targets, std::size_t count,
+                   const PairParams& params, PairWorkspace& workspace, PairOutput* outputs);
+
+// Sinkhorn alone, on a given similarity matrix [rows, cols] and given marginals.
+void solve_similarity(const float* similarity, const float* source_marginal,
+                      const float* target_marginal, std::size_t rows, std::size_t cols,
+                      const PairParams& params, PairWorkspace& workspace, PairOutput& output);
+
+std::vector<std::string> simd_targets();
+void force_simd_target(std::string_view name);
+
+}  // namespace diml::cpu

@@ -1,0 +1,47 @@
+#include <algorithm>
+
+#include <hwy/highway.h>
+
+#include "cpu/pair_kernel.h"
+#include "diml/error.h"
+
+namespace diml::cpu {
+namespace {
+
+// Targets that are compiled in and that this machine has.
+std::int64_t usable_targets() {
+  hwy::DisableTargets(0);  // forget what was forced
+  hwy::SetSupportedTargetsForTest(0);
+  return hwy::SupportedTargets() & HWY_TARGETS;
+}
+
+std::vector<std::int64_t> bits_of(std::int64_t targets) {
+  std::vector<std::int64_t> bits;  // a lower bit is a better target
+  for (; targets != 0; targets &= targets - 1) bits.push_back(targets & -targets);
+  return bits;
+}
+
+}  // namespace
+
+std::vector<std::string> simd_targets() {
+  std::vector<std::string> names;
+  for (const std::int64_t bit : bits_of(usable_targets())) names.push_back(hwy::TargetName(bit));
+  return names;
+}
+
+void force_simd_target(std::string_view name) {
+  const std::vector<std::int64_t> bits = bits_of(usable_targets());
+  if (!name.empty()) {
+    const auto found = std::find_if(bits.begin(), bits.end(), [name](std::int64_t bit) {
+      return hwy::TargetName(bit) == name;
+    });
+    if (found == bits.end()) {
+      throw Error("this machine has no SIMD target '" + std::string(name) +
+                  "'; 'diml doctor' lists those it has");
+    }
+    hwy::SetSupportedTargetsForTest(*found);
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace diml::cpu

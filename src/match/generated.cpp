@@ -1,0 +1,123 @@
+#include "diml/generated.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "diml/error.h"
+#include "diml/threads.h"
+
+namespace diml {
+namespace {
+
+// How the creatures are made. Chosen so that the matcher meets what it meets on photographs: similarities from
+// -0.3 to 0.95 and two to three dozen plain Sinkhorn iterations.
+constexpr std::size_t kParts = 7;
+constexpr double kClassDifference = 0.55;  // of a part's look, against what all classes share
+constexpr double kReach = 0.16;            // of a part, in widths of the image
+constexpr double kShift = 0.22;            // of the whole creature
+constexpr double kArticulation = 0.07;     // of one part
+constexpr double kBackground = 0.5;
+constexpr double kNoise = 0.45;
+
+// splitmix64: one multiplication-free step of state, so that every image can start its own stream.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {
+    state_ += 0x9e3779b97f4a7c15u;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+  // Sum of four uniforms, mean 0 and variance 1: near enough to normal, and the same on every platform.
+  double normal() {
+    const std::uint64_t bits = next();
+    double sum = 0.0;
+    for (int k = 0; k < 4; ++k) sum += static_cast<double>((bits >> (16 * k)) & 0xffffu) + 0.5;
+    return (sum * 0x1p-16 - 2.0) * 1.7320508075688772;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+std::uint64_t mix(std::uint64_t seed, std::uint64_t kind, std::uint64_t index) {
+  Random random(seed ^ (kind * 0xd1342543de82ef95u));
+  return random.next() ^ (index * 0x2545f4914f6cdd1du);
+}
+
+std::vector<float> unit_vectors(std::size_t count, std::size_t dim, std::uint64_t seed) {
+  std::vector<float> vectors(count * dim);
+  Random random(seed);
+  const double scale = 1.0 / std::sqrt(static_cast<double>(dim));
+  for (float& value : vectors) value = static_cast<float>(random.normal() * scale);
+  return vectors;
+}
+
+struct Position {
+  double x;
+  double y;
+};
+
+}  // namespace
+
+GeneratedGrids generate_grids(const GeneratedParams& params) {
+  if (params.classes < 1 || params.classes > params.size) {
+    throw Error("generated grids need 1 to " + std::to_string(params.size) + " classes");
+  }
+  const std::size_t dim = params.dim;
+  const std::size_t side = params.grid;
+  GeneratedGrids generated{GridSet(params.size, side * side, dim, params.type),
+                           std::vector<std::int64_t>(params.size)};
+  const std::vector<float> kinds = unit_vectors(kParts, dim, mix(params.seed, 1, 0));
+  const std::vector<float> looks =
+      unit_vectors(params.classes * kParts, dim, mix(params.seed, 2, 0));
+  Random layout(mix(params.seed, 3, 0));
+  std::vector<Position> home(kParts);
+  for (Position& position : home) {
+    position = {0.2 + 0.6 * layout.uniform(), 0.2 + 0.6 * layout.uniform()};
+  }
+
+  parallel_for(params.size, 64, 0, [&](std::size_t begin, std::size_t end) {
+    std::vector<float> cells(side * side * dim);
+    for (std::size_t image = begin; image < end; ++image) {
+      const std::size_t label = image * params.classes / params.size;
+      generated.labels[image] = static_cast<std::int64_t>(label);
+      Random random(mix(params.seed, 4, image));
+      const Position shift{kShift * random.normal(), kShift * random.normal()};
+      const bool mirrored = random.uniform() < 0.5;
+      const std::vector<float> scene = unit_vectors(1, dim, random.next());
+      const double noise = kNoise / std::sqrt(static_cast<double>(dim));
+      for (std::size_t i = 0; i < side * side; ++i) {
+        for (std::size_t d = 0; d < dim; ++d) {
+          cells[i * dim + d] = static_cast<float>(kBackground * scene[d] + noise * random.normal());
+        }
+      }
+      for (std::size_t part = 0; part < kParts; ++part) {
+        const double x = mirrored ? 1.0 - home[part].x : home[part].x;
+        const Position at{x + shift.x + kArticulation * random.normal(),
+                          home[part].y + shift.y + kArticulation * random.normal()};
+        for (std::size_t i = 0; i < side * side; ++i) {
+          const double dx = (static_cast<double>(i % side) + 0.5) / static_cast<double>(side) - at.x;
+          const double dy = (static_cast<double>(i / side) + 0.5) / static_cast<double>(side) - at.y;
+          const double weight = std::exp(-(dx * dx + dy * dy) / (2.0 * kReach * kReach));
+          if (weight < 1e-3) continue;
+          const float* kind = &kinds[part * dim];
+          const float* look = &looks[(label * kParts + part) * dim];
+          for (std::size_t d = 0; d < dim; ++d) {
+            cells[i * dim + d] += static_cast<float>(weight * (kind[d] + kClassDifference * look[d]));
+          }
+        }
+      }
+      generated.grids.set(image, cells);
+    }
+  });
+  return generated;
+}
+
+}  // namespace diml

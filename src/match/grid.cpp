@@ -1,0 +1,130 @@
+#include "diml/grid.h"
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "diml/error.h"
+
+namespace diml {
+namespace {
+
+constexpr std::array<const char*, 3> kCellTypeNames = {"float32", "float16", "bfloat16"};
+
+// 1 / |v|, or 0 for the zero vector. In double, so that no finite float32 vector overflows or vanishes.
+double inverse_norm(std::span<const float> vector) {
+  double square = 0.0;
+  for (const float value : vector) square += static_cast<double>(value) * value;
+  if (!std::isfinite(square)) throw Error("a grid holds NaN or infinity: embed it again");
+  return square > 0.0 ? 1.0 / std::sqrt(square) : 0.0;
+}
+
+void normalise(std::span<const float> vector, float* out) {
+  const double scale = inverse_norm(vector);
+  for (std::size_t d = 0; d < vector.size(); ++d) out[d] = static_cast<float>(vector[d] * scale);
+}
+
+template <typename T>
+T load(const void* base, std::size_t index) {
+  T value;
+  std::memcpy(&value, static_cast<const std::byte*>(base) + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+}  // namespace
+
+std::size_t size_of(CellType type) { return type == CellType::float32 ? 4 : 2; }
+
+const char* name_of(CellType type) { return kCellTypeNames[static_cast<std::size_t>(type)]; }
+
+CellType cell_type_from(std::string_view name) {
+  for (std::size_t i = 0; i < kCellTypeNames.size(); ++i) {
+    if (name == kCellTypeNames[i]) return static_cast<CellType>(i);
+  }
+  throw Error("unknown cell type '" + std::string(name) + "': float32, float16 or bfloat16");
+}
+
+void check_grid_shape(std::size_t cells, std::size_t dim) {
+  if (cells < 1 || cells > kMostCells) {
+    throw Error("a grid has " + std::to_string(cells) + " cells: 1 to " +
+                std::to_string(kMostCells) + " (14 x 14) are supported, pool it to fewer");
+  }
+  if (dim < 1 || dim > kMostDimensions) {
+    throw Error("cells have " + std::to_string(dim) + " dimensions: 1 to " +
+                std::to_string(kMostDimensions) + " are supported, project them to fewer");
+  }
+}
+
+float GridView::at(std::size_t cell, std::size_t d) const {
+  const std::size_t index = cell * dim + d;
+  switch (type) {
+    case CellType::float32:
+      return load<float>(cells, index);
+    case CellType::float16:
+      return to_float(load<Float16>(cells, index));
+    case CellType::bfloat16:
+      return to_float(load<BFloat16>(cells, index));
+  }
+  return 0.0f;
+}
+
+GridView GridSetView::operator[](std::size_t index) const {
+  const std::size_t bytes = cells_per_grid * dim * size_of(type);
+  return {static_cast<const std::byte*>(cells) + index * bytes, type, cells_per_grid, dim,
+          globals + index * dim};
+}
+
+GridSet::GridSet(std::size_t size, std::size_t cells_per_grid, std::size_t dim, CellType type)
+    : size_(size), cells_per_grid_(cells_per_grid), dim_(dim), type_(type) {
+  check_grid_shape(cells_per_grid, dim);
+  cells_.resize(size * cells_per_grid * dim * size_of(type));
+  globals_.resize(size * dim);
+}
+
+void GridSet::set(std::size_t index, std::span<const float> cells, std::span<const float> global) {
+  if (index >= size_ || cells.size() != cells_per_grid_ * dim_ ||
+      (!global.empty() && global.size() != dim_)) {
+    throw Error("a grid of " + std::to_string(cells_per_grid_) + " x " + std::to_string(dim_) +
+                " was expected at an index below " + std::to_string(size_));
+  }
+  std::vector<float> mean;
+  if (global.empty()) {
+    mean.resize(dim_);
+    for (std::size_t d = 0; d < dim_; ++d) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < cells_per_grid_; ++i) sum += cells[i * dim_ + d];
+      mean[d] = static_cast<float>(sum / static_cast<double>(cells_per_grid_));
+    }
+    global = mean;
+  }
+  normalise(global, &globals_[index * dim_]);
+
+  const std::size_t cell_bytes = dim_ * size_of(type_);
+  std::vector<float> unit(dim_);
+  for (std::size_t i = 0; i < cells_per_grid_; ++i) {
+    normalise(cells.subspan(i * dim_, dim_), unit.data());
+    std::byte* out = cells_.data() + (index * cells_per_grid_ + i) * cell_bytes;
+    if (type_ == CellType::float32) {
+      std::memcpy(out, unit.data(), cell_bytes);
+      continue;
+    }
+    for (std::size_t d = 0; d < dim_; ++d) {
+      const std::uint16_t bits = type_ == CellType::float16 ? to_float16(unit[d]).bits
+                                                            : to_bfloat16(unit[d]).bits;
+      std::memcpy(out + d * sizeof(bits), &bits, sizeof(bits));
+    }
+  }
+}
+
+GridSetView GridSet::view() const {
+  return {cells_.data(), type_, size_, cells_per_grid_, dim_, globals_.data()};
+}
+
+EmbeddingGrid::EmbeddingGrid(std::span<const float> cells, std::size_t dim,
+                             std::span<const float> global, CellType type)
+    : set_(1, dim == 0 ? 0 : cells.size() / dim, dim, type) {
+  set_.set(0, cells, global);
+}
+
+}  // namespace diml

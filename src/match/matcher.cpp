@@ -1,0 +1,144 @@
+#include "diml/matcher.h"
+
+#include <string>
+
+#include "diml/error.h"
+#include "diml/threads.h"
+
+#if DIML_HAS_SIMD
+#include "cpu/cpu_matcher.h"
+#include "cpu/pair_kernel.h"
+#endif
+
+namespace diml {
+namespace {
+
+// Pair by pair through match(): the reference and the exact solver.
+class PairwiseMatcher final : public Matcher {
+ public:
+  PairwiseMatcher(Solver solver, MatcherOptions options) : solver_(solver), options_(options) {}
+
+  const char* name() const override { return name_of(solver_); }
+
+ protected:
+  void run(const PairBatch& batch, const MatchParams& params,
+           const Outputs& outputs) const override {
+    MatchParams own = params;
+    own.transport.solver = solver_;
+    const std::size_t plan_size = batch.sources.cells_per_grid * batch.targets.cells_per_grid;
+    parallel_for(batch.pairs.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = begin; k < end; ++k) {
+        const Pair& pair = batch.pairs[k];
+        const StructuralMatch result =
+            match(batch.sources[static_cast<std::size_t>(pair.source)],
+                  batch.targets[static_cast<std::size_t>(pair.target)], own);
+        outputs.scores[k] = static_cast<float>(
+            outputs.quantity == Quantity::similarity ? result.score : result.distance);
+        if (outputs.plans) {
+          std::copy(result.plan.mass.begin(), result.plan.mass.end(),
+                    outputs.plans + k * plan_size);
+        }
+        if (outputs.reports) {
+          outputs.reports[k] = {result.plan.iterations, result.plan.marginal_error,
+                                result.plan.converged, result.marginals.fallbacks, result.bracket};
+        }
+      }
+    });
+  }
+
+ private:
+  Solver solver_;
+  MatcherOptions options_;
+};
+
+void check_batch(const PairBatch& batch) {
+  check_grid_shape(batch.sources.cells_per_grid, batch.sources.dim);
+  check_grid_shape(batch.targets.cells_per_grid, batch.targets.dim);
+  if (batch.sources.dim != batch.targets.dim) {
+    throw Error("sources have " + std::to_string(batch.sources.dim) + "-d cells, targets " +
+                std::to_string(batch.targets.dim) + "-d ones: embed both with one model");
+  }
+  for (std::size_t k = 0; k < batch.pairs.size(); ++k) {
+    const Pair& pair = batch.pairs[k];
+    const auto outside = [](std::int64_t index, std::size_t size) {
+      return index < 0 || static_cast<std::size_t>(index) >= size;
+    };
+    if (outside(pair.source, batch.sources.size) || outside(pair.target, batch.targets.size)) {
+      throw Error("pair " + std::to_string(k) + " is (" + std::to_string(pair.source) + ", " +
+                  std::to_string(pair.target) + "), but there are " +
+                  std::to_string(batch.sources.size) + " sources and " +
+                  std::to_string(batch.targets.size) + " targets: indices count from 0");
+    }
+  }
+}
+
+}  // namespace
+
+void Matcher::check_and_run(const PairBatch& batch, const MatchParams& params, std::size_t scores,
+                            std::size_t reports, const Outputs& outputs) const {
+  check_params({Solver::reference, params.transport.lambda, params.transport.tolerance,
+                params.transport.max_iterations});
+  check_batch(batch);
+  if (scores != batch.pairs.size() || (reports != 0 && reports != batch.pairs.size())) {
+    throw Error("as many scores and reports are needed as there are pairs");
+  }
+  run(batch, params, outputs);
+}
+
+void Matcher::score(const PairBatch& batch, const MatchParams& params, std::span<float> scores,
+                    std::span<PairReport> reports, Quantity quantity) const {
+  check_and_run(batch, params, scores.size(), reports.size(),
+                {quantity, scores.data(), nullptr, reports.empty() ? nullptr : reports.data()});
+}
+
+void Matcher::plans(const PairBatch& batch, const MatchParams& params, std::span<float> scores,
+                    std::span<float> plans, std::span<PairReport> reports) const {
+  if (plans.size() !=
+      batch.pairs.size() * batch.sources.cells_per_grid * batch.targets.cells_per_grid) {
+    throw Error("plans need room for pairs x source cells x target cells");
+  }
+  check_and_run(batch, params, scores.size(), reports.size(),
+                {Quantity::similarity, scores.data(), plans.data(),
+                 reports.empty() ? nullptr : reports.data()});
+}
+
+std::vector<std::string> matcher_names() {
+  std::vector<std::string> names;
+  for (const Solver solver : {Solver::cpu, Solver::reference, Solver::exact}) {
+    if (is_available(solver)) names.emplace_back(name_of(solver));
+  }
+  return names;
+}
+
+std::unique_ptr<Matcher> make_matcher(std::string_view name, MatcherOptions options) {
+#if DIML_HAS_SIMD
+  if (name == "cpu" || name == "auto") return cpu::make_cpu_matcher(options);
+#else
+  if (name == "auto") name = "reference";
+#endif
+  if (name == "reference") return std::make_unique<PairwiseMatcher>(Solver::reference, options);
+  if (name == "exact" && is_available(Solver::exact)) {
+    return std::make_unique<PairwiseMatcher>(Solver::exact, options);
+  }
+  std::string known = "auto";
+  for (const std::string& each : matcher_names()) known += ", " + each;
+  throw Error("there is no matcher '" + std::string(name) + "' in this build: " + known);
+}
+
+std::vector<std::string> simd_targets() {
+#if DIML_HAS_SIMD
+  return cpu::simd_targets();
+#else
+  return {};
+#endif
+}
+
+void force_simd_target(std::string_view name) {
+#if DIML_HAS_SIMD
+  cpu::force_simd_target(name);
+#else
+  if (!name.empty()) throw Error("this build has no SIMD targets: install libhwy-dev and build again");
+#endif
+}
+
+}  // namespace diml
