@@ -24,42 +24,35 @@ class CpuMatcher final : public Matcher {
     const std::size_t grain = std::clamp<std::size_t>(batch.pairs.size() / (4 * threads), 16, 512);
     parallel_for(batch.pairs.size(), grain, options_.threads,
                  [&](std::size_t begin, std::size_t end) {
-                   while (begin < end) begin = run_of_one_source(batch, params, outputs, begin, end);
+                   run_range(batch, params, outputs, begin, end);
                  });
   }
 
  private:
-  // Matches the pairs from `begin` on that share a source; returns where the next source starts.
-  static std::size_t run_of_one_source(const PairBatch& batch, const MatchParams& params,
-                                       const Outputs& outputs, std::size_t begin,
-                                       std::size_t end) {
-    const std::int64_t source_index = batch.pairs[begin].source;
-    std::size_t next = begin;
-    while (next < end && batch.pairs[next].source == source_index) ++next;
-
+  static void run_range(const PairBatch& batch, const MatchParams& params, const Outputs& outputs,
+                        std::size_t begin, std::size_t end) {
     thread_local PairWorkspace workspace;
-    thread_local std::vector<GridView> targets;
+    thread_local std::vector<PairTask> tasks;
     thread_local std::vector<PairOutput> pair_outputs;
     const std::size_t plan_size = batch.sources.cells_per_grid * batch.targets.cells_per_grid;
-    targets.clear();
+    tasks.clear();
     pair_outputs.clear();
-    for (std::size_t k = begin; k < next; ++k) {
-      targets.push_back(batch.targets[static_cast<std::size_t>(batch.pairs[k].target)]);
+    for (std::size_t k = begin; k < end; ++k) {
+      tasks.push_back({batch.sources[static_cast<std::size_t>(batch.pairs[k].source)],
+                       batch.targets[static_cast<std::size_t>(batch.pairs[k].target)]});
       PairOutput& output = pair_outputs.emplace_back();
       if (outputs.plans) output.plan = outputs.plans + k * plan_size;
     }
     PairParams kernel_params = pair_params(params);
     kernel_params.distance = outputs.quantity == Quantity::distance;
-    const GridView source = batch.sources[static_cast<std::size_t>(source_index)];
-    match_targets(source, targets.data(), targets.size(), kernel_params, workspace,
-                  pair_outputs.data());
+    match_pairs(tasks.data(), tasks.size(), kernel_params, workspace, pair_outputs.data());
 
-    for (std::size_t k = begin; k < next; ++k) {
+    for (std::size_t k = begin; k < end; ++k) {
       const PairOutput& output = pair_outputs[k - begin];
       // The log domain and certificates want the whole match; both are rare.
       if (output.out_of_range ||
           (outputs.reports && params.certificate == Certificate::duality_gap)) {
-        finish_in_full(source, targets[k - begin], params, outputs, k, plan_size);
+        finish_in_full(tasks[k - begin], params, outputs, k, plan_size);
         continue;
       }
       outputs.scores[k] = output.score;
@@ -71,14 +64,13 @@ class CpuMatcher final : public Matcher {
                               {}};
       }
     }
-    return next;
   }
 
-  static void finish_in_full(GridView source, GridView target, const MatchParams& params,
+  static void finish_in_full(const PairTask& task, const MatchParams& params,
                              const Outputs& outputs, std::size_t k, std::size_t plan_size) {
     MatchParams own = params;
     own.transport.solver = Solver::cpu;
-    const StructuralMatch result = match(source, target, own);
+    const StructuralMatch result = match(task.source, task.target, own);
     outputs.scores[k] = static_cast<float>(
         outputs.quantity == Quantity::similarity ? result.score : result.distance);
     if (outputs.plans) {

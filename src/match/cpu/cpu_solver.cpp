@@ -60,7 +60,8 @@ TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const Transp
 StructuralMatch match_pair(GridView source, GridView target, const MatchParams& params) {
   PairArrays arrays(source.count, target.count);
   PairWorkspace workspace;
-  match_targets(source, &target, 1, pair_params(params), workspace, &arrays.output);
+  const PairTask task{source, target};
+  match_pairs(&task, 1, pair_params(params), workspace, &arrays.output);
   StructuralMatch match;
   if (arrays.output.out_of_range) return match;
   match.similarity.assign(arrays.similarity.begin(), arrays.similarity.end());

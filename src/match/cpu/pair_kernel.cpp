@@ -11,7 +11,9 @@
 
 #include <hwy/highway.h>
 
-#include "cpu/sinkhorn-inl.h"
+#include "cpu/pair_buffers-inl.h"
+#include "cpu/sinkhorn_cells-inl.h"
+#include "cpu/sinkhorn_pairs-inl.h"
 #include "cpu/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -67,16 +69,15 @@ void row_dots(const float* rows, std::size_t count, std::size_t dim, const float
 }
 
 // source: [rows, dim] -> packed: [dim, row_pad], zero in the padding.
-template <class Shape>
-void pack(const float* source, const Shape& shape, std::size_t dim, float* packed) {
+void pack(const float* source, const PairShape& shape, std::size_t dim, float* packed) {
   const std::size_t rows4 = shape.rows / 4 * 4;
   const std::size_t dims4 = dim / 4 * 4;
-  transpose(source, dim, rows4, dims4, packed, shape.row_pad());
+  transpose(source, dim, rows4, dims4, packed, shape.row_pad);
   for (std::size_t d = 0; d < dim; ++d) {
     for (std::size_t i = d < dims4 ? rows4 : 0; i < shape.rows; ++i) {
-      packed[d * shape.row_pad() + i] = source[i * dim + d];
+      packed[d * shape.row_pad + i] = source[i * dim + d];
     }
-    std::fill(packed + d * shape.row_pad() + shape.rows, packed + (d + 1) * shape.row_pad(), 0.0f);
+    std::fill(packed + d * shape.row_pad + shape.rows, packed + (d + 1) * shape.row_pad, 0.0f);
   }
 }
 
@@ -85,78 +86,95 @@ FloatVec distance_of(FloatVec similarity) {
   return hn::Sqrt(hn::Max(hn::NegMulAdd(two, similarity, two), hn::Zero(kFloat)));
 }
 
-template <class Shape>
-float score_of(const Shape& shape, const PairParams& params, Slot& slot) {
-  const float* b = slot.newest_b();
+float score_of(const PairShape& shape, const PairParams& params, const PairBuffers& pair) {
   FloatVec total = hn::Zero(kFloat);
-  for (std::size_t i = 0; i < shape.row_pad(); i += kLanes) {
+  for (std::size_t i = 0; i < shape.row_pad; i += kLanes) {
     FloatVec sum = hn::Zero(kFloat);
     for (std::size_t j = 0; j < shape.cols; ++j) {
-      FloatVec value = hn::Load(kFloat, slot.similarity + j * shape.row_pad() + i);
+      FloatVec value = hn::Load(kFloat, pair.similarity + j * shape.row_pad + i);
       if (params.distance) value = distance_of(value);
-      const FloatVec mass = hn::Mul(hn::Load(kFloat, slot.kernel + j * shape.row_pad() + i),
-                                    hn::Set(kFloat, b[j]));
+      const FloatVec mass = hn::Mul(hn::Load(kFloat, pair.kernel + j * shape.row_pad + i),
+                                    hn::Set(kFloat, pair.b[j]));
       sum = hn::MulAdd(mass, value, sum);
     }
-    total = hn::MulAdd(sum, hn::Load(kFloat, slot.a + i), total);
+    total = hn::MulAdd(sum, hn::Load(kFloat, pair.a + i), total);
   }
   return hn::GetLane(hn::SumOfLanes(kFloat, total));
 }
 
-template <class Shape>
-void finish_pair(const Shape& shape, const PairParams& params, Slot& slot, float error,
-                 PairOutput& output) {
-  output.score = score_of(shape, params, slot);
-  output.marginal_error = error;
-  output.iterations = slot.iteration;
-  output.converged = error < params.tolerance;
-  output.out_of_range = !std::isfinite(output.score) || !std::isfinite(error);
-  const float* b = slot.newest_b();
+void finish_pair(const PairShape& shape, const PairParams& params, const PairBuffers& pair,
+                 SinkhornEnd end, PairOutput& output) {
+  output.score = score_of(shape, params, pair);
+  output.marginal_error = end.error;
+  output.iterations = end.iterations;
+  output.converged = end.error < params.tolerance;
+  output.out_of_range = !std::isfinite(output.score) || !std::isfinite(end.error);
   for (std::size_t i = 0; i < shape.rows; ++i) {
     for (std::size_t j = 0; j < shape.cols; ++j) {
-      const std::size_t k = i * shape.cols + j;
-      if (output.plan) {
-        output.plan[k] = slot.a[i] * slot.kernel_by_row[i * shape.col_pad() + j] * b[j];
-      }
-      if (output.similarity) output.similarity[k] = slot.similarity[j * shape.row_pad() + i];
+      const std::size_t from = j * shape.row_pad + i;
+      const std::size_t to = i * shape.cols + j;
+      if (output.plan) output.plan[to] = pair.a[i] * pair.kernel[from] * pair.b[j];
+      if (output.similarity) output.similarity[to] = pair.similarity[from];
     }
   }
   if (output.source_marginal) {
-    std::copy_n(slot.source_marginal, shape.rows, output.source_marginal);
+    std::copy_n(pair.source_marginal, shape.rows, output.source_marginal);
   }
   if (output.target_marginal) {
-    std::copy_n(slot.target_marginal, shape.cols, output.target_marginal);
+    std::copy_n(pair.target_marginal, shape.cols, output.target_marginal);
   }
   if (output.target_potential) {
     for (std::size_t j = 0; j < shape.cols; ++j) {
-      output.target_potential[j] = params.lambda * std::log(b[j]);
+      output.target_potential[j] = params.lambda * std::log(pair.b[j]);
     }
   }
 }
 
-template <std::size_t P, class Shape>
-void match_in_slots(const Shape& shape, const GridView& source, const GridView* targets,
-                    std::size_t count, const PairParams& params, PairWorkspace& workspace,
-                    PairOutput* outputs) {
-  const std::size_t dim = source.dim;
+// Working memory of iterate().
+std::size_t iterate_floats(const PairShape& shape) {
+  return fits_pairs(shape) ? kLanes * pair_floats(shape) + group_floats(shape)
+                           : pair_floats(shape) + cells_scratch_floats(shape);
+}
+
+// The loop depends on the shape alone, never on how many pairs there are: a pair has the same bits in any batch.
+template <class Load, class Finish>
+void iterate(const PairShape& shape, const PairParams& params, std::size_t count, float* memory,
+             const Load& load, const Finish& finish) {
+  if (fits_pairs(shape)) {
+    sinkhorn_pairs(shape, params, count, memory, load, finish);
+    return;
+  }
+  PairBuffers pair = lay_out_pair(shape, memory);
+  for (std::size_t task = 0; task < count; ++task) {
+    if (!load(task, pair)) continue;
+    finish(task, pair, sinkhorn_cells(shape, params, pair, memory + pair_floats(shape)));
+  }
+}
+
+}  // namespace
+
+void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams& params,
+                      PairWorkspace& workspace, PairOutput* outputs) {
+  if (count == 0) return;
+  const std::size_t dim = tasks[0].source.dim;
+  const PairShape shape = shape_of(tasks[0].source.count, tasks[0].target.count);
   const std::size_t source_floats = round_up_to_lanes(shape.rows * dim);
   const std::size_t target_floats = round_up_to_lanes(shape.cols * dim);
-  const std::size_t packed_floats = shape.row_pad() * dim;
-  const std::size_t per_slot = slot_floats(shape);
-  float* memory = reinterpret_cast<float*>(workspace.take(
-      (source_floats + target_floats + packed_floats + P * per_slot) * sizeof(float)));
-  const float* source_cells = widen(source, memory);
-  float* target_scratch = memory + source_floats;
+  const std::size_t packed_floats = shape.row_pad * dim;
+  float* source_scratch = reinterpret_cast<float*>(workspace.take(
+      (source_floats + target_floats + packed_floats + iterate_floats(shape)) * sizeof(float)));
+  float* target_scratch = source_scratch + source_floats;
   float* packed = target_scratch + target_floats;
-  pack(source_cells, shape, dim, packed);
-  Slot slots[P];
-  for (std::size_t p = 0; p < P; ++p) {
-    slots[p] = lay_out_slot(shape, packed + packed_floats + p * per_slot);
-  }
+  const void* packed_source = nullptr;
 
-  const auto load = [&](std::size_t task, Slot& slot) HWY_ATTR {
-    const GridView& target = targets[task];
+  const auto load = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
+    const GridView& source = tasks[task].source;
+    const GridView& target = tasks[task].target;
     PairOutput& output = outputs[task];
+    if (source.cells != packed_source) {
+      pack(widen(source, source_scratch), shape, dim, packed);
+      packed_source = source.cells;
+    }
     const float* cells = widen(target, target_scratch);
     const float* rows[kMostCells + 1];
     for (std::size_t j = 0; j < shape.cols; ++j) rows[j] = cells + j * dim;
@@ -164,76 +182,49 @@ void match_in_slots(const Shape& shape, const GridView& source, const GridView* 
     const std::size_t row_count = shape.cols + (params.cross_correlation ? 1 : 0);
     // Targets lie anywhere in a gallery larger than the caches: ask for the next one meanwhile.
     const auto* ahead =
-        static_cast<const std::byte*>(task + 1 < count ? targets[task + 1].cells : nullptr);
-    dot_all(packed, shape.row_pad(), rows, row_count, dim, slot.similarity, ahead);
+        static_cast<const std::byte*>(task + 1 < count ? tasks[task + 1].target.cells : nullptr);
+    dot_all(packed, shape.row_pad, rows, row_count, dim, pair.similarity, ahead);
 
     if (params.cross_correlation) {
-      std::copy_n(slot.similarity + shape.cols * shape.row_pad(), shape.row_pad(), slot.source_marginal);
-      row_dots(cells, shape.cols, dim, source.global, slot.target_marginal);
+      std::copy_n(pair.similarity + shape.cols * shape.row_pad, shape.row_pad, pair.source_marginal);
+      row_dots(cells, shape.cols, dim, source.global, pair.target_marginal);
     } else {
-      std::fill_n(slot.source_marginal, shape.rows, 1.0f);
-      std::fill_n(slot.target_marginal, shape.cols, 1.0f);
+      std::fill_n(pair.source_marginal, shape.rows, 1.0f);
+      std::fill_n(pair.target_marginal, shape.cols, 1.0f);
     }
-    output.uniform_source = normalise_marginal(slot.source_marginal, shape.rows, shape.row_pad());
-    output.uniform_target = normalise_marginal(slot.target_marginal, shape.cols, shape.col_pad());
-    output.out_of_range = !start_pair(shape, params, slot);
+    output.uniform_source = normalise_marginal(pair.source_marginal, shape.rows, shape.row_pad);
+    output.uniform_target = normalise_marginal(pair.target_marginal, shape.cols, shape.col_pad);
+    output.out_of_range = !make_kernel(shape, params.lambda, pair);
     return !output.out_of_range;
   };
-  const auto finish = [&](Slot& slot, float error) HWY_ATTR {
-    finish_pair(shape, params, slot, error, outputs[slot.task]);
+  const auto finish = [&](std::size_t task, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
+    finish_pair(shape, params, pair, end, outputs[task]);
   };
-  iterate_slots<P>(shape, params, slots, count, load, finish);
-}
-
-}  // namespace
-
-void match_targets_simd(const GridView& source, const GridView* targets, std::size_t count,
-                  const PairParams& params, PairWorkspace& workspace, PairOutput* outputs) {
-  if (count == 0) return;
-  const std::size_t rows = source.count;
-  const std::size_t cols = targets[0].count;
-  // Long rows keep the arithmetic units busy on their own; short ones need company.
-  constexpr std::size_t kSideBySide = 4;
-  const std::size_t row_vectors = round_up_to_lanes(rows) / kLanes;
-  const std::size_t col_vectors = round_up_to_lanes(cols) / kLanes;
-  const auto run = [&](auto slots, auto shape) HWY_ATTR {
-    match_in_slots<decltype(slots)::value>(shape, source, targets, count, params, workspace, outputs);
-  };
-  using One = std::integral_constant<std::size_t, 1>;
-  using Several = std::integral_constant<std::size_t, kSideBySide>;
-  if (count >= kSideBySide && row_vectors == 1 && col_vectors == 1) {
-    run(Several(), PairShape<1>{rows, cols});
-  } else if (count >= kSideBySide && row_vectors == 2 && col_vectors == 2) {
-    run(Several(), PairShape<2>{rows, cols});
-  } else if (count >= kSideBySide && row_vectors <= 2 && col_vectors <= 2) {
-    run(Several(), PairShape<0>{rows, cols});
-  } else {
-    run(One(), PairShape<0>{rows, cols});
-  }
+  iterate(shape, params, count, packed + packed_floats, load, finish);
 }
 
 void solve_similarity_simd(const float* similarity, const float* source_marginal,
-                     const float* target_marginal, std::size_t rows, std::size_t cols,
-                     const PairParams& params, PairWorkspace& workspace, PairOutput& output) {
-  const PairShape<0> shape{rows, cols};
-  float* memory = reinterpret_cast<float*>(workspace.take(slot_floats(shape) * sizeof(float)));
-  Slot slot = lay_out_slot(shape, memory);
-  const auto load = [&](std::size_t, Slot& s) HWY_ATTR {
-    std::memset(s.similarity, 0, (cols + 1) * shape.row_pad() * sizeof(float));
+                           const float* target_marginal, std::size_t rows, std::size_t cols,
+                           const PairParams& params, PairWorkspace& workspace, PairOutput& output) {
+  const PairShape shape = shape_of(rows, cols);
+  float* memory = reinterpret_cast<float*>(workspace.take(iterate_floats(shape) * sizeof(float)));
+  const auto load = [&](std::size_t, PairBuffers& pair) HWY_ATTR {
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < cols; ++j) {
-        s.similarity[j * shape.row_pad() + i] = similarity[i * cols + j];
+        pair.similarity[j * shape.row_pad + i] = similarity[i * cols + j];
       }
     }
-    std::copy_n(source_marginal, rows, s.source_marginal);
-    std::copy_n(target_marginal, cols, s.target_marginal);
-    normalise_marginal(s.source_marginal, rows, shape.row_pad());
-    normalise_marginal(s.target_marginal, cols, shape.col_pad());
-    output.out_of_range = !start_pair(shape, params, s);
+    std::copy_n(source_marginal, rows, pair.source_marginal);
+    std::copy_n(target_marginal, cols, pair.target_marginal);
+    normalise_marginal(pair.source_marginal, rows, shape.row_pad);
+    normalise_marginal(pair.target_marginal, cols, shape.col_pad);
+    output.out_of_range = !make_kernel(shape, params.lambda, pair);
     return !output.out_of_range;
   };
-  const auto finish = [&](Slot& s, float error) HWY_ATTR { finish_pair(shape, params, s, error, output); };
-  iterate_slots<1>(shape, params, &slot, 1, load, finish);
+  const auto finish = [&](std::size_t, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
+    finish_pair(shape, params, pair, end, output);
+  };
+  iterate(shape, params, 1, memory, load, finish);
 }
 
 }  // namespace diml::cpu::HWY_NAMESPACE
@@ -242,7 +233,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace diml::cpu {
 
-HWY_EXPORT(match_targets_simd);
+HWY_EXPORT(match_pairs_simd);
 HWY_EXPORT(solve_similarity_simd);
 
 std::byte* PairWorkspace::take(std::size_t size) {
@@ -252,9 +243,9 @@ std::byte* PairWorkspace::take(std::size_t size) {
   return bytes.data() + (kAlignment - address % kAlignment) % kAlignment;
 }
 
-void match_targets(const GridView& source, const GridView* targets, std::size_t count,
-                   const PairParams& params, PairWorkspace& workspace, PairOutput* outputs) {
-  HWY_DYNAMIC_DISPATCH(match_targets_simd)(source, targets, count, params, workspace, outputs);
+void match_pairs(const PairTask* tasks, std::size_t count, const PairParams& params,
+                 PairWorkspace& workspace, PairOutput* outputs) {
+  HWY_DYNAMIC_DISPATCH(match_pairs_simd)(tasks, count, params, workspace, outputs);
 }
 
 void solve_similarity(const float* similarity, const float* source_marginal,

@@ -40,9 +40,15 @@ struct PairWorkspace {
   std::byte* take(std::size_t size);  // at least `size` bytes, aligned for any SIMD target
 };
 
-// Matches one source with many targets, all targets of one shape.
-void match_targets(const GridView& source, const GridView* targets, std::size_t count,
-                   const PairParams& params, PairWorkspace& workspace, PairOutput* outputs);
+struct PairTask {
+  GridView source;
+  GridView target;
+};
+
+// Matches pairs whose sources are all of one shape and whose targets are all of one shape. Runs of one source are
+// fastest. A pair's output does not depend on the others.
+void match_pairs(const PairTask* tasks, std::size_t count, const PairParams& params,
+                 PairWorkspace& workspace, PairOutput* outputs);
 
 // Sinkhorn alone, on a given similarity matrix [rows, cols] and given marginals.
 void solve_similarity(const float* similarity, const float* source_marginal,

@@ -1,0 +1,199 @@
+// What the two Sinkhorn loops share: one pair's matrices in float32. Compiled once per SIMD target.
+
+#if defined(DIML_PAIR_BUFFERS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef DIML_PAIR_BUFFERS_INL_H_
+#undef DIML_PAIR_BUFFERS_INL_H_
+#else
+#define DIML_PAIR_BUFFERS_INL_H_
+#endif
+
+#include <cfloat>
+#include <utility>
+
+#include <hwy/contrib/math/math-inl.h>
+
+#include "cpu/pair_kernel.h"
+#include "cpu/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace diml::cpu::HWY_NAMESPACE {
+
+// Beyond this many units of lambda between the largest and the smallest similarity, float32 scalings could
+// leave their range; see docs/decisions/0002.
+constexpr float kWidestRange = 60.0f;
+
+// Both loops move b along its own geometric tail (Aitken) after every fourth iteration. The fixed point stays
+// Sinkhorn's, the iterations to it fall by half to two thirds; see docs/decisions/0004.
+constexpr int kSweep = 4;
+constexpr float kLargestRatio = 0.97f;  // of two steps of log b: bounds how far the tail is followed
+constexpr float kLongestStep = 10.0f;   // of log b
+
+struct PairShape {
+  std::size_t rows;     // R_s
+  std::size_t cols;     // R_t
+  std::size_t row_pad;  // R_s rounded up to whole vectors
+  std::size_t col_pad;  // R_t rounded up to whole vectors
+};
+
+inline PairShape shape_of(std::size_t rows, std::size_t cols) {
+  return {rows, cols, round_up_to_lanes(rows), round_up_to_lanes(cols)};
+}
+
+// Padding is 0 in the marginals and scalings; in the matrices it holds anything finite.
+struct PairBuffers {
+  float* similarity;       // [cols + 1, row_pad]: S transposed; the last row is <target global, source cells>
+  float* kernel;           // [cols rounded up to 4, row_pad]: K transposed
+  float* source_marginal;  // [row_pad]
+  float* target_marginal;  // [col_pad]
+  float* a;                // [row_pad]
+  float* b;                // [col_pad]
+};
+
+inline std::size_t kernel_floats(const PairShape& shape) {
+  return (shape.cols + 3) / 4 * 4 * shape.row_pad;
+}
+
+inline std::size_t pair_floats(const PairShape& shape) {
+  return (shape.cols + 1) * shape.row_pad + kernel_floats(shape) +
+         2 * (shape.row_pad + shape.col_pad);
+}
+
+inline PairBuffers lay_out_pair(const PairShape& shape, float* memory) {
+  const auto take = [&memory](std::size_t count) { return std::exchange(memory, memory + count); };
+  PairBuffers pair{};
+  pair.similarity = take((shape.cols + 1) * shape.row_pad);
+  pair.kernel = take(kernel_floats(shape));
+  pair.source_marginal = take(shape.row_pad);
+  pair.target_marginal = take(shape.col_pad);
+  pair.a = take(shape.row_pad);
+  pair.b = take(shape.col_pad);
+  std::fill_n(pair.similarity, pair_floats(shape), 0.0f);
+  return pair;
+}
+
+// out[c, r] = in[r, c] for whole blocks of 4 x 4: rows and cols are rounded up to them where vectors are that long.
+inline void transpose(const float* HWY_RESTRICT in, std::size_t in_stride, std::size_t rows,
+                      std::size_t cols, float* HWY_RESTRICT out, std::size_t out_stride) {
+#if HWY_TARGET == HWY_SCALAR
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = 0; c < cols; ++c) out[c * out_stride + r] = in[r * in_stride + c];
+  }
+#else
+  const hn::FixedTag<float, 4> f4;
+  const hn::FixedTag<double, 2> d2;
+  for (std::size_t r = 0; r < rows; r += 4) {
+    for (std::size_t c = 0; c < cols; c += 4) {
+      const float* HWY_RESTRICT from = in + r * in_stride + c;
+      const auto row0 = hn::LoadU(f4, from);
+      const auto row1 = hn::LoadU(f4, from + in_stride);
+      const auto row2 = hn::LoadU(f4, from + 2 * in_stride);
+      const auto row3 = hn::LoadU(f4, from + 3 * in_stride);
+      const auto low01 = hn::BitCast(d2, hn::InterleaveLower(f4, row0, row1));
+      const auto low23 = hn::BitCast(d2, hn::InterleaveLower(f4, row2, row3));
+      const auto high01 = hn::BitCast(d2, hn::InterleaveUpper(f4, row0, row1));
+      const auto high23 = hn::BitCast(d2, hn::InterleaveUpper(f4, row2, row3));
+      float* HWY_RESTRICT to = out + c * out_stride + r;
+      hn::StoreU(hn::BitCast(f4, hn::InterleaveLower(d2, low01, low23)), f4, to);
+      hn::StoreU(hn::BitCast(f4, hn::InterleaveUpper(d2, low01, low23)), f4, to + out_stride);
+      hn::StoreU(hn::BitCast(f4, hn::InterleaveLower(d2, high01, high23)), f4, to + 2 * out_stride);
+      hn::StoreU(hn::BitCast(f4, hn::InterleaveUpper(d2, high01, high23)), f4, to + 3 * out_stride);
+    }
+  }
+#endif
+}
+
+// weights = max(0, weights) / sum, or uniform (and true) where nothing is positive. Clears the padding.
+inline bool normalise_marginal(float* weights, std::size_t count, std::size_t padded) {
+  FloatVec total = hn::Zero(kFloat);
+  for (std::size_t i = 0; i < padded; i += kLanes) {
+    const FloatVec positive = hn::Max(hn::Load(kFloat, weights + i), hn::Zero(kFloat));
+    const auto inside = hn::FirstN(kFloat, count - std::min(count, i));
+    const FloatVec kept = hn::IfThenElseZero(inside, positive);
+    total = hn::Add(total, kept);
+    hn::Store(kept, kFloat, weights + i);
+  }
+  const float sum = hn::GetLane(hn::SumOfLanes(kFloat, total));
+  if (!(sum > 0.0f)) {
+    std::fill_n(weights, count, 1.0f / static_cast<float>(count));
+    return true;
+  }
+  for (std::size_t i = 0; i < padded; i += kLanes) {
+    hn::Store(hn::Div(hn::Load(kFloat, weights + i), hn::Set(kFloat, sum)), kFloat, weights + i);
+  }
+  return false;
+}
+
+// e^x for x <= 0, to 2 units in the last place; 0 below -87. A polynomial on half an octave is all it takes here.
+HWY_INLINE FloatVec exp_of_negative(FloatVec x) {
+  const hn::RebindToSigned<FloatTag> ints;
+  const FloatVec octaves = hn::Mul(x, hn::Set(kFloat, 1.44269504f));
+  const FloatVec whole = hn::Round(hn::Max(octaves, hn::Set(kFloat, -126.0f)));
+  FloatVec rest = hn::NegMulAdd(whole, hn::Set(kFloat, 0.693145752f), x);  // ln 2, high and low part
+  rest = hn::NegMulAdd(whole, hn::Set(kFloat, 1.42860677e-6f), rest);
+  FloatVec p = hn::Set(kFloat, 1.0f / 720.0f);
+  p = hn::MulAdd(p, rest, hn::Set(kFloat, 1.0f / 120.0f));
+  p = hn::MulAdd(p, rest, hn::Set(kFloat, 1.0f / 24.0f));
+  p = hn::MulAdd(p, rest, hn::Set(kFloat, 1.0f / 6.0f));
+  p = hn::MulAdd(p, rest, hn::Set(kFloat, 0.5f));
+  p = hn::MulAdd(p, rest, hn::Set(kFloat, 1.0f));
+  p = hn::MulAdd(p, rest, hn::Set(kFloat, 1.0f));
+  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(ints, whole), hn::Set(ints, 127)));
+  return hn::Mul(p, hn::BitCast(kFloat, exponent));
+}
+
+// K = exp((S - max S) / lambda). False where float32 is too narrow for it.
+inline bool make_kernel(const PairShape& shape, float lambda, PairBuffers& pair) {
+  FloatVec largest = hn::Set(kFloat, -FLT_MAX);
+  FloatVec smallest = hn::Set(kFloat, FLT_MAX);
+  for (std::size_t i = 0; i < shape.row_pad; i += kLanes) {
+    const auto inside = hn::FirstN(kFloat, shape.rows - std::min(shape.rows, i));
+    for (std::size_t j = 0; j < shape.cols; ++j) {
+      const FloatVec s = hn::Load(kFloat, pair.similarity + j * shape.row_pad + i);
+      largest = hn::IfThenElse(inside, hn::Max(largest, s), largest);
+      smallest = hn::IfThenElse(inside, hn::Min(smallest, s), smallest);
+    }
+  }
+  largest = hn::MaxOfLanes(kFloat, largest);
+  const float range = hn::GetLane(largest) - hn::GetLane(hn::MinOfLanes(kFloat, smallest));
+  if (!(range <= kWidestRange * lambda)) return false;
+
+  const FloatVec scale = hn::Set(kFloat, 1.0f / lambda);
+  for (std::size_t k = 0; k < shape.cols * shape.row_pad; k += kLanes) {
+    const FloatVec below = hn::Sub(hn::Load(kFloat, pair.similarity + k), largest);
+    // The padding's S is 0 and may lie above the largest: keep it from overflowing.
+    const FloatVec exponent = hn::Mul(hn::Min(below, hn::Zero(kFloat)), scale);
+    hn::Store(exp_of_negative(exponent), kFloat, pair.kernel + k);
+  }
+  return true;
+}
+
+// marginal / sum. The floor keeps a cell without mass, and the padding, at 0 instead of 0 / 0.
+HWY_INLINE FloatVec scaling(FloatVec marginal, FloatVec sum) {
+  return hn::Div(marginal, hn::Max(sum, hn::Set(kFloat, FLT_MIN)));
+}
+
+// How far a step of log b is to be prolonged, when its successive steps shrink by `product / square`.
+HWY_INLINE FloatVec prolongation(FloatVec product, FloatVec square) {
+  const FloatVec ratio = hn::Div(product, hn::Max(square, hn::Set(kFloat, FLT_MIN)));
+  const FloatVec rho =
+      hn::Max(hn::Min(ratio, hn::Set(kFloat, kLargestRatio)), hn::Zero(kFloat));
+  return hn::Div(rho, hn::Sub(hn::Set(kFloat, 1.0f), rho));
+}
+
+// log(later / earlier), for scalings that may be 0.
+HWY_INLINE FloatVec log_step(FloatVec later, FloatVec earlier) {
+  const FloatVec floor = hn::Set(kFloat, FLT_MIN);
+  return hn::Log(kFloat, hn::Div(hn::Max(later, floor), hn::Max(earlier, floor)));
+}
+
+// b moved on by reach x step.
+HWY_INLINE FloatVec prolonged(FloatVec b, FloatVec step, FloatVec reach) {
+  const FloatVec most = hn::Set(kFloat, kLongestStep);
+  const FloatVec far = hn::Max(hn::Neg(most), hn::Min(hn::Mul(step, reach), most));
+  return hn::Mul(b, hn::Exp(kFloat, far));
+}
+
+}  // namespace diml::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // DIML_PAIR_BUFFERS_INL_H_
