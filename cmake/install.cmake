@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 get_property(libraries GLOBAL PROPERTY DIML_LIBRARIES)
 install(TARGETS ${libraries} EXPORT diml-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/diml DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/diml ${PROJECT_BINARY_DIR}/include/diml DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT diml-targets NAMESPACE diml:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/diml)
 if(DIML_WITH_CLI)
   install(TARGETS diml_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

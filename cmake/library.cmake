@@ -8,6 +8,8 @@ if(DIML_WERROR)
   target_compile_options(diml_warnings INTERFACE -Werror)
 endif()
 
+configure_file(${CMAKE_CURRENT_LIST_DIR}/version.h.in ${PROJECT_BINARY_DIR}/include/diml/version.h @ONLY)
+
 function(diml_library NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(diml_${NAME} STATIC ${ARG_SOURCES})
@@ -15,7 +17,8 @@ function(diml_library NAME)
   set_target_properties(diml_${NAME} PROPERTIES EXPORT_NAME ${NAME})
   target_compile_features(diml_${NAME} PUBLIC cxx_std_20)
   target_include_directories(diml_${NAME}
-    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${PROJECT_SOURCE_DIR}/src/${NAME})
   target_link_libraries(diml_${NAME} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:diml_warnings>)
   set_property(GLOBAL APPEND PROPERTY DIML_LIBRARIES diml_${NAME})

@@ -1,30 +1,86 @@
-#include <chrono>
+#include <array>
 #include <cstdio>
-#include <cstdlib>
-#include <cmath>
-#include "diml/matcher.h"
-#include "diml/generated.h"
-using namespace diml;
-int main(int argc, char** argv) {
-  size_t g = argc > 1 ? atoi(argv[1]) : 4; int threads = argc > 2 ? atoi(argv[2]) : 1; CellType ct=argc>3?cell_type_from(argv[3]):CellType::float32;
-  auto gen = generate_grids({.size = 4000, .classes = 200, .grid = g, .type=ct});
-  std::vector<Pair> pairs; for (int64_t q = 0; q < (g>4?20:200); ++q) for (int64_t k = 0; k < 100; ++k) pairs.push_back({q*20, getenv("HOT") ? 1+k%atoi(getenv("HOT")) : (q*20 + 1 + (k<19?k:k * 37)) % 4000});
-  std::vector<float> s(pairs.size()), r(pairs.size()); std::vector<PairReport> rep(pairs.size()), repr(pairs.size());
-  MatchParams p; p.transport.max_iterations=1000; if(getenv("TOL")) p.transport.tolerance=atof(getenv("TOL"));
-  auto ref = make_matcher("reference");
-  size_t nref = 300; PairBatch rb{gen.grids.view(), gen.grids.view(), std::span<const Pair>(pairs).first(nref)};
-  ref->score(rb, p, std::span(r).first(nref), std::span(repr).first(nref));
-  for (auto& t : simd_targets()) {
-    if (getenv("T") && t != getenv("T")) continue; force_simd_target(t);
-    auto m = make_matcher("cpu", {threads});
-    PairBatch b{gen.grids.view(), gen.grids.view(), pairs};
-    double best = 1e9;
-    for (int rept = 0; rept < (getenv("REPS")?atoi(getenv("REPS")):5); ++rept) {
-      auto t0 = std::chrono::steady_clock::now();
-      m->score(b, p, s, rep);
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count());
-    }
-    double it = 0, e = 0, itr = 0; int unconv=0; for (auto& x : rep) {it += x.iterations; unconv+=!x.converged;} for (size_t i = 0; i < nref; ++i) { e = std::max(e, std::abs(double(s[i]) - r[i])); itr += repr[i].iterations; }
-    printf("%s %.3f M pairs/s  iters %.1f (ref %.1f) unconv %d maxerr %.2e  score %f..\n", t.c_str(), pairs.size() / best / 1e6, it / pairs.size(), itr / nref, unconv, e, s[0]);
+#include <exception>
+#include <iostream>
+#include <new>
+
+#include "command.h"
+#include "diml/error.h"
+#include "diml/output_file.h"
+#include "diml/version.h"
+
+namespace diml::cli {
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"match", "Structural similarity of pairs of grids",
+            "diml match --cells C.npy --globals V.npy --pairs P.npy --out S.npy", define_match},
+    Command{"evaluate", "P@1, R-Precision, MAP@R of a labelled set, with and without structural re-ranking",
+            "diml evaluate --cells C.npy --globals V.npy --labels L.npy --rerank 0,100", define_evaluate},
+    Command{"generate", "Make grids to try things with: creatures made of parts",
+            "diml generate --images 5000 --classes 100 --out creatures", define_generate},
+    Command{"bench", "How fast this machine matches", "diml bench --grid 4 --dim 128", define_bench},
+    Command{"doctor", "What this build has, what is missing, what the machine offers", "diml doctor",
+            define_doctor},
+    Command{"demo", "A tour on generated grids: evaluation, re-ranking, why two of them match", "diml demo",
+            define_demo},
+};
+
+int run(int argc, char** argv) {
+  CLI::App program{"diml: image similarity that can say why"};
+  program.set_version_flag("--version", std::string("diml ") + kVersion);
+  program.require_subcommand(1);
+  program.footer("Each command has its own --help, with an example.");
+  std::array<Run, kCommands.size()> runs;
+  std::array<CLI::App*, kCommands.size()> apps{};
+  for (std::size_t c = 0; c < kCommands.size(); ++c) {
+    apps[c] = program.add_subcommand(kCommands[c].name, kCommands[c].description);
+    apps[c]->footer(std::string("Example:\n  ") + kCommands[c].example);
+    runs[c] = kCommands[c].define(*apps[c]);
   }
+  std::string chosen = "diml";
+  try {
+    program.parse(argc, argv);
+    for (std::size_t c = 0; c < kCommands.size(); ++c) {
+      if (!apps[c]->parsed()) continue;
+      chosen += std::string(" ") + kCommands[c].name;
+      runs[c]();
+    }
+    return 0;
+  } catch (const CLI::Success& help) {  // --help, --version
+    return program.exit(help);
+  } catch (const CLI::ParseError& error) {
+    std::string command = "diml";
+    for (std::size_t c = 0; c < kCommands.size(); ++c) {
+      if (apps[c]->parsed() || (argc > 1 && std::string(argv[1]) == kCommands[c].name)) {
+        command += std::string(" ") + kCommands[c].name;
+        break;
+      }
+    }
+    std::cerr << command << ": " << error.what() << " (see " << command << " --help)\n";
+    return 2;
+  } catch (const Error& error) {
+    std::cerr << chosen << ": " << error.what() << "\n";
+  } catch (const std::bad_alloc&) {
+    std::cerr << chosen << ": out of memory: try --storage float16, or fewer images at a time\n";
+  } catch (const std::exception& error) {
+    std::cerr << chosen << ": " << error.what() << "\n";
+  }
+  return 1;
 }
+
+}  // namespace
+
+void write_json(const std::string& path, const Json& json) {
+  if (path == "-") {
+    std::cout << json.dump(2) << "\n";
+    return;
+  }
+  OutputFile file(path);
+  file.write(json.dump(2) + "\n");
+  file.commit();
+}
+
+}  // namespace diml::cli
+
+int main(int argc, char** argv) { return diml::cli::run(argc, argv); }

@@ -1,0 +1,51 @@
+#include <iostream>
+
+#include "command.h"
+#include "diml/error.h"
+#include "diml/generated.h"
+#include "diml/npy.h"
+
+namespace diml::cli {
+namespace {
+
+struct GenerateCommand {
+  GeneratedParams params;
+  std::string out;
+
+  void run() const {
+    const GeneratedGrids generated = generate_grids(params);
+    const GridSetView grids = generated.grids.view();
+    NpyWriter cells(out + ".cells.npy", ArrayType::float32,
+                    std::vector<std::size_t>{grids.size, grids.cells_per_grid, grids.dim});
+    NpyWriter globals(out + ".globals.npy", ArrayType::float32,
+                      std::vector<std::size_t>{grids.size, grids.dim});
+    NpyWriter labels(out + ".labels.npy", ArrayType::int64, std::vector<std::size_t>{grids.size});
+    for (std::size_t i = 0; i < grids.size; ++i) {
+      const GridView grid = grids[i];
+      cells.append({static_cast<const float*>(grid.cells), grid.count * grid.dim});
+      globals.append({grid.global, grid.dim});
+    }
+    labels.append(std::span<const std::int64_t>(generated.labels));
+    labels.commit();
+    globals.commit();
+    cells.commit();
+    std::cout << grids.size << " grids of " << params.grid << " x " << params.grid << " x " << grids.dim
+              << ", " << params.classes << " classes: " << out << ".{cells,globals,labels}.npy\n";
+  }
+};
+
+}  // namespace
+
+Run define_generate(CLI::App& command) {
+  auto options = std::make_shared<GenerateCommand>();
+  GeneratedParams& params = options->params;
+  command.add_option("--images", params.size, "How many grids")->capture_default_str();
+  command.add_option("--classes", params.classes, "How many classes")->capture_default_str();
+  command.add_option("--grid", params.grid, "Cells per side")->capture_default_str();
+  command.add_option("--dim", params.dim, "Dimensions of a cell")->capture_default_str();
+  command.add_option("--seed", params.seed, "Another seed, other creatures")->capture_default_str();
+  command.add_option("--out", options->out, "Prefix of the files")->required();
+  return [options] { options->run(); };
+}
+
+}  // namespace diml::cli

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace diml {
+
+// Fractions from 0 to 1, means over queries. R is the number of gallery images of the query's class, the query not
+// counted; the paper's tables count it, and call the same names what is here `_paper`.
+struct RetrievalMetrics {
+  std::size_t queries = 0;
+  double p_at_1 = 0.0;
+  double r_precision = 0.0;
+  double map_at_r = 0.0;
+  double r_precision_paper = 0.0;
+  double map_at_r_paper = 0.0;
+  std::vector<double> recall_at;  // one for each of the accumulator's ks
+};
+
+class MetricsAccumulator {
+ public:
+  explicit MetricsAccumulator(std::vector<std::size_t> recall_ks = {1, 2, 4, 8, 10, 100});
+
+  // ranked_labels: the labels of the ranked gallery, the query itself not among them, at least relevant + 1 deep or
+  // the whole gallery. relevant: R. A query with R = 0 is left out, and counted.
+  void add(std::int64_t label, std::span<const std::int64_t> ranked_labels, std::size_t relevant);
+
+  RetrievalMetrics overall() const;
+  std::map<std::int64_t, RetrievalMetrics> per_class() const;
+  std::size_t left_out() const { return left_out_; }
+  const std::vector<std::size_t>& recall_ks() const { return recall_ks_; }
+
+ private:
+  std::vector<std::size_t> recall_ks_;
+  std::map<std::int64_t, RetrievalMetrics> sums_;  // by class; not yet divided by the number of queries
+  std::size_t left_out_ = 0;
+};
+
+// Mutual information of two labellings over the mean of their entropies: 1 for the same partition, 0 for unrelated ones.
+double normalised_mutual_information(std::span<const std::int64_t> x, std::span<const std::int64_t> y);
+
+}  // namespace diml

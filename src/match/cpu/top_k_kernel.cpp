@@ -1,0 +1,139 @@
+#include "cpu/top_k_kernel.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "cpu/top_k_kernel.cpp"
+#include <hwy/foreach_target.h>
+
+#include <hwy/aligned_allocator.h>
+#include <hwy/highway.h>
+
+#include "cpu/tile-inl.h"
+
+#ifndef DIML_TOP_K_ONCE
+#define DIML_TOP_K_ONCE
+namespace diml::cpu {
+
+struct Candidate {
+  float score;
+  std::int64_t id;
+};
+
+inline bool ranks_before(const Candidate& x, const Candidate& y) {
+  return x.score != y.score ? x.score > y.score : x.id < y.id;
+}
+
+// The best `depth` seen so far, and room for as many again before they are sorted out.
+struct Shortlist {
+  std::vector<Candidate> candidates;
+
+  // Returns the score that a later candidate must exceed: one of equal score and higher id ranks behind.
+  float trim(std::size_t depth) {
+    std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(depth) - 1,
+                     candidates.end(), ranks_before);
+    candidates.resize(depth);
+    return candidates[depth - 1].score;
+  }
+};
+
+}  // namespace diml::cpu
+#endif  // DIML_TOP_K_ONCE
+
+HWY_BEFORE_NAMESPACE();
+namespace diml::cpu::HWY_NAMESPACE {
+namespace {
+
+constexpr std::size_t kColumns = 2 * kLanes;    // queries side by side in one tile
+constexpr std::size_t kRowsAtOnce = 96;         // of the gallery, between two looks at the scores
+constexpr std::size_t kGalleryBlock = 96 * 4;   // rows that stay in the second-level cache over all queries
+
+void pack_queries(const float* queries, std::size_t count, std::size_t dim, float* packed) {
+  for (std::size_t d = 0; d < dim; ++d) {
+    for (std::size_t q = 0; q < kColumns; ++q) {
+      packed[d * kColumns + q] = q < count ? queries[q * dim + d] : 0.0f;
+    }
+  }
+}
+
+}  // namespace
+
+void top_k_simd(const float* queries, std::size_t count, const std::int64_t* exclude,
+                const float* gallery, std::size_t size, std::size_t dim, std::size_t depth,
+                std::int64_t* ids, float* scores) {
+  const std::size_t groups = (count + kColumns - 1) / kColumns;
+  const auto packed = hwy::AllocateAligned<float>(groups * dim * kColumns);
+  const auto thresholds = hwy::AllocateAligned<float>(groups * kColumns);
+  const auto products = hwy::AllocateAligned<float>(kRowsAtOnce * kColumns);
+  std::fill_n(thresholds.get(), groups * kColumns, std::numeric_limits<float>::infinity());
+  std::fill_n(thresholds.get(), count, -std::numeric_limits<float>::infinity());
+  std::vector<Shortlist> shortlists(count);
+  const std::size_t room = depth + std::max<std::size_t>(depth, 64);
+  for (Shortlist& list : shortlists) list.candidates.reserve(room);
+  for (std::size_t g = 0; g < groups; ++g) {
+    const std::size_t first = g * kColumns;
+    pack_queries(queries + first * dim, std::min(kColumns, count - first), dim,
+                 packed.get() + first * dim);
+  }
+
+  const auto look = [&](std::size_t first_query, std::size_t first_row, std::size_t rows) HWY_ATTR {
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t v = 0; v < kColumns; v += kLanes) {
+        const FloatVec product = hn::Load(kFloat, products.get() + r * kColumns + v);
+        const FloatVec threshold = hn::Load(kFloat, thresholds.get() + first_query + v);
+        if (hn::AllFalse(kFloat, hn::Gt(product, threshold))) continue;
+        const std::int64_t id = static_cast<std::int64_t>(first_row + r);
+        for (std::size_t lane = 0; lane < kLanes; ++lane) {
+          const std::size_t q = first_query + v + lane;
+          const float score = products[r * kColumns + v + lane];
+          if (!(score > thresholds[q]) || (exclude && exclude[q] == id)) continue;
+          Shortlist& list = shortlists[q];
+          list.candidates.push_back({score, id});
+          if (list.candidates.size() == room) thresholds[q] = list.trim(depth);
+        }
+      }
+    }
+  };
+
+  const float* rows[kRowsAtOnce];
+  for (std::size_t block = 0; block < size; block += kGalleryBlock) {
+    const std::size_t block_end = std::min(size, block + kGalleryBlock);
+    for (std::size_t g = 0; g < groups; ++g) {
+      for (std::size_t first = block; first < block_end; first += kRowsAtOnce) {
+        const std::size_t row_count = std::min(kRowsAtOnce, block_end - first);
+        for (std::size_t r = 0; r < row_count; ++r) rows[r] = gallery + (first + r) * dim;
+        dot_columns<2>(packed.get() + g * kColumns * dim, kColumns, rows, row_count, dim,
+                       products.get(), kColumns, nullptr);
+        look(g * kColumns, first, row_count);
+      }
+    }
+  }
+  for (std::size_t q = 0; q < count; ++q) {
+    std::vector<Candidate>& candidates = shortlists[q].candidates;
+    std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(depth),
+                      candidates.end(), ranks_before);
+    for (std::size_t k = 0; k < depth; ++k) {
+      ids[q * depth + k] = candidates[k].id;
+      scores[q * depth + k] = candidates[k].score;
+    }
+  }
+}
+
+}  // namespace diml::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace diml::cpu {
+
+HWY_EXPORT(top_k_simd);
+
+void top_k(const float* queries, std::size_t count, const std::int64_t* exclude,
+           const float* gallery, std::size_t size, std::size_t dim, std::size_t depth,
+           std::int64_t* ids, float* scores) {
+  HWY_DYNAMIC_DISPATCH(top_k_simd)(queries, count, exclude, gallery, size, dim, depth, ids, scores);
+}
+
+}  // namespace diml::cpu
+#endif  // HWY_ONCE
