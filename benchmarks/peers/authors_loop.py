@@ -71,7 +71,8 @@ def main():
             seconds = time.perf_counter() - start
     if arguments.scores:
         np.save(arguments.scores, torch.stack(scores).numpy())
-    print(json.dumps({"pairs_per_second": candidates.numel() / seconds, "iterations": sum(iterations) / len(iterations)}))
+    mean_iterations = sum(iterations) / len(iterations)
+    print(json.dumps({"pairs_per_second": candidates.numel() / seconds, "iterations": mean_iterations}))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,9 @@ enum class MarginalRule : std::uint8_t {
 const char* name_of(MarginalRule rule);
 MarginalRule marginal_rule_from(std::string_view name);
 
+// A side whose correlations sum to no more than this has none: float32 cannot tell it from 0, so no backend tries to.
+constexpr double kNoCorrelation = 1e-6;
+
 // Where the documented answer to a degenerate input was given.
 struct Fallbacks {
   bool uniform_source = false;  // no source cell correlates with the target's global

@@ -15,7 +15,7 @@ enum class Certificate : std::uint8_t { none, duality_gap };
 
 struct MatchParams {
   MarginalRule marginals = MarginalRule::cross_correlation;
-  TransportParams transport;
+  TransportParams transport{};
   Certificate certificate = Certificate::none;
 };
 

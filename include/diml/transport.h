@@ -22,7 +22,7 @@ struct TransportParams {
   Solver solver = Solver::reference;
   double lambda = 0.05;      // entropic regularisation; paper, appendix A. At least kSmallestLambda.
   double tolerance = 1e-4;   // L1 marginal error below which a pair has converged; docs/decisions/0003
-  int max_iterations = 200;  // docs/decisions/0003
+  int max_iterations = 1000;  // docs/decisions/0003
 };
 
 constexpr double kSmallestLambda = 1e-3;

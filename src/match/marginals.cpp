@@ -26,7 +26,7 @@ bool cross_correlation(const float* global, GridView grid, std::vector<double>& 
     weights[i] = std::max(0.0, dot);
     sum += weights[i];
   }
-  if (!(sum > 0.0)) {
+  if (!(sum > kNoCorrelation)) {
     fill_uniform(weights);
     return true;
   }

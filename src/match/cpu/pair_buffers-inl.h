@@ -20,13 +20,14 @@ namespace diml::cpu::HWY_NAMESPACE {
 
 // Beyond this many units of lambda between the largest and the smallest similarity, float32 scalings could
 // leave their range; see docs/decisions/0002.
-constexpr float kWidestRange = 60.0f;
+constexpr float kWidestRange = 80.0f;
 
 // Both loops move b along its own geometric tail (Aitken) after every fourth iteration. The fixed point stays
 // Sinkhorn's, the iterations to it fall by half to two thirds; see docs/decisions/0004.
 constexpr int kSweep = 4;
 constexpr float kLargestRatio = 0.97f;  // of two steps of log b: bounds how far the tail is followed
 constexpr float kLongestStep = 10.0f;   // of log b
+constexpr float kNoiseStep = 1e-5f;     // of log b, root mean square
 
 struct PairShape {
   std::size_t rows;     // R_s
@@ -102,7 +103,7 @@ inline void transpose(const float* HWY_RESTRICT in, std::size_t in_stride, std::
 #endif
 }
 
-// weights = max(0, weights) / sum, or uniform (and true) where nothing is positive. Clears the padding.
+// weights = max(0, weights) / sum, or uniform (and true) where nothing correlates. Clears the padding.
 inline bool normalise_marginal(float* weights, std::size_t count, std::size_t padded) {
   FloatVec total = hn::Zero(kFloat);
   for (std::size_t i = 0; i < padded; i += kLanes) {
@@ -113,7 +114,7 @@ inline bool normalise_marginal(float* weights, std::size_t count, std::size_t pa
     hn::Store(kept, kFloat, weights + i);
   }
   const float sum = hn::GetLane(hn::SumOfLanes(kFloat, total));
-  if (!(sum > 0.0f)) {
+  if (!(sum > static_cast<float>(kNoCorrelation))) {
     std::fill_n(weights, count, 1.0f / static_cast<float>(count));
     return true;
   }
@@ -123,11 +124,10 @@ inline bool normalise_marginal(float* weights, std::size_t count, std::size_t pa
   return false;
 }
 
-// e^x for x <= 0, to 2 units in the last place; 0 below -87. A polynomial on half an octave is all it takes here.
-HWY_INLINE FloatVec exp_of_negative(FloatVec x) {
+// e^x for |x| <= 80, to 2 units in the last place. Without the special cases of a general one.
+HWY_INLINE FloatVec exp_in_range(FloatVec x) {
   const hn::RebindToSigned<FloatTag> ints;
-  const FloatVec octaves = hn::Mul(x, hn::Set(kFloat, 1.44269504f));
-  const FloatVec whole = hn::Round(hn::Max(octaves, hn::Set(kFloat, -126.0f)));
+  const FloatVec whole = hn::Round(hn::Mul(x, hn::Set(kFloat, 1.44269504f)));
   FloatVec rest = hn::NegMulAdd(whole, hn::Set(kFloat, 0.693145752f), x);  // ln 2, high and low part
   rest = hn::NegMulAdd(whole, hn::Set(kFloat, 1.42860677e-6f), rest);
   FloatVec p = hn::Set(kFloat, 1.0f / 720.0f);
@@ -141,7 +141,8 @@ HWY_INLINE FloatVec exp_of_negative(FloatVec x) {
   return hn::Mul(p, hn::BitCast(kFloat, exponent));
 }
 
-// K = exp((S - max S) / lambda). False where float32 is too narrow for it.
+// K = exp((S - middle) / lambda), where the middle of S's range keeps K and the scalings as far from overflow as
+// from underflow; the constant cancels in the plan. False where float32 is too narrow all the same.
 inline bool make_kernel(const PairShape& shape, float lambda, PairBuffers& pair) {
   FloatVec largest = hn::Set(kFloat, -FLT_MAX);
   FloatVec smallest = hn::Set(kFloat, FLT_MAX);
@@ -153,16 +154,19 @@ inline bool make_kernel(const PairShape& shape, float lambda, PairBuffers& pair)
       smallest = hn::IfThenElse(inside, hn::Min(smallest, s), smallest);
     }
   }
-  largest = hn::MaxOfLanes(kFloat, largest);
-  const float range = hn::GetLane(largest) - hn::GetLane(hn::MinOfLanes(kFloat, smallest));
-  if (!(range <= kWidestRange * lambda)) return false;
+  const float top = hn::GetLane(hn::MaxOfLanes(kFloat, largest));
+  const float bottom = hn::GetLane(hn::MinOfLanes(kFloat, smallest));
+  if (!(top - bottom <= kWidestRange * lambda)) return false;
 
+  const FloatVec middle = hn::Set(kFloat, 0.5f * (top + bottom));
   const FloatVec scale = hn::Set(kFloat, 1.0f / lambda);
+  const FloatVec most = hn::Set(kFloat, 0.5f * kWidestRange);
   for (std::size_t k = 0; k < shape.cols * shape.row_pad; k += kLanes) {
-    const FloatVec below = hn::Sub(hn::Load(kFloat, pair.similarity + k), largest);
-    // The padding's S is 0 and may lie above the largest: keep it from overflowing.
-    const FloatVec exponent = hn::Mul(hn::Min(below, hn::Zero(kFloat)), scale);
-    hn::Store(exp_of_negative(exponent), kFloat, pair.kernel + k);
+    const FloatVec exponent =
+        hn::Mul(hn::Sub(hn::Load(kFloat, pair.similarity + k), middle), scale);
+    // The padding's S is 0 and may lie outside the range: keep it from overflowing.
+    const FloatVec bounded = hn::Max(hn::Neg(most), hn::Min(exponent, most));
+    hn::Store(exp_in_range(bounded), kFloat, pair.kernel + k);
   }
   return true;
 }
@@ -172,12 +176,15 @@ HWY_INLINE FloatVec scaling(FloatVec marginal, FloatVec sum) {
   return hn::Div(marginal, hn::Max(sum, hn::Set(kFloat, FLT_MIN)));
 }
 
-// How far a step of log b is to be prolonged, when its successive steps shrink by `product / square`.
+// How far a step of log b is to be prolonged, when its successive steps shrink by `product / square`. Steps near
+// float32's rounding are left alone: prolonged, their noise would keep a pair from converging.
 HWY_INLINE FloatVec prolongation(FloatVec product, FloatVec square) {
-  const FloatVec ratio = hn::Div(product, hn::Max(square, hn::Set(kFloat, FLT_MIN)));
+  const FloatVec noise = hn::Set(kFloat, kNoiseStep * kNoiseStep);
+  const FloatVec ratio = hn::Div(product, hn::Max(square, noise));
   const FloatVec rho =
       hn::Max(hn::Min(ratio, hn::Set(kFloat, kLargestRatio)), hn::Zero(kFloat));
-  return hn::Div(rho, hn::Sub(hn::Set(kFloat, 1.0f), rho));
+  const FloatVec reach = hn::Div(rho, hn::Sub(hn::Set(kFloat, 1.0f), rho));
+  return hn::IfThenElseZero(hn::Gt(square, noise), reach);
 }
 
 // log(later / earlier), for scalings that may be 0.

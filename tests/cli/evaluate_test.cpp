@@ -1,0 +1,202 @@
+#include "diml/evaluate.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/grid_folder.h"
+
+namespace diml::test {
+namespace {
+
+using Json = nlohmann::json;
+
+std::set<std::string> keys_of(const Json& json) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.insert(key);
+  return keys;
+}
+
+class EvaluateCommand : public GridFolder {
+ protected:
+  Json evaluated(Arguments more = {}) const {
+    more.insert(more.end(), {"--json", "-"});
+    return Json::parse(run_well(evaluate(more)));
+  }
+
+  // All images of a class are one and the same, and unlike those of other classes.
+  void write_separate_classes(const std::vector<std::int64_t>& labels) const {
+    std::vector<float> cells(labels.size() * kCells * kDim);
+    std::vector<float> globals(labels.size() * kDim);
+    for (std::size_t image = 0; image < labels.size(); ++image) {
+      const std::size_t axis = static_cast<std::size_t>(labels[image]);
+      for (std::size_t i = 0; i < kCells; ++i) cells[(image * kCells + i) * kDim + axis] = 1.0f;
+      globals[image * kDim + axis] = 1.0f;
+    }
+    write_floats(at("C.npy"), {labels.size(), kCells, kDim}, cells);
+    write_floats(at("V.npy"), {labels.size(), kDim}, globals);
+    write_integers(at("L.npy"), {labels.size()}, labels);
+  }
+};
+
+TEST_F(EvaluateCommand, WritesTheKeysOfTheContract) {
+  const Json json = evaluated();
+  EXPECT_EQ(keys_of(json), (std::set<std::string>{"queries", "left_out", "results", "seconds"}));
+  EXPECT_EQ(keys_of(json.at("seconds")), (std::set<std::string>{"first_stage", "rerank"}));
+  EXPECT_TRUE(json.at("queries").is_number_unsigned());
+  EXPECT_TRUE(json.at("left_out").is_number_unsigned());
+  EXPECT_GE(json.at("seconds").at("first_stage").get<double>(), 0.0);
+  EXPECT_GE(json.at("seconds").at("rerank").get<double>(), 0.0);
+  for (const Json& result : json.at("results")) {
+    EXPECT_TRUE(result.at("rerank").is_number_unsigned());
+    for (const char* key :
+         {"p_at_1", "r_precision", "map_at_r", "r_precision_paper", "map_at_r_paper"}) {
+      EXPECT_TRUE(result.at(key).is_number_float()) << key;
+    }
+  }
+}
+
+TEST_F(EvaluateCommand, EvaluatesPlainCosineAndAHundredUnlessSaid) {
+  const Json results = evaluated().at("results");
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].at("rerank"), 0);
+  EXPECT_EQ(results[1].at("rerank"), 100);
+}
+
+TEST_F(EvaluateCommand, CountsInPercent) {
+  write_separate_classes({0, 0, 0, 1, 1, 1, 2, 2, 2});
+  for (const Json& result : evaluated({"--rerank", "0,4"}).at("results")) {
+    EXPECT_NEAR(result.at("p_at_1"), 100.0, 1e-9);
+    EXPECT_NEAR(result.at("r_precision"), 100.0, 1e-9);
+    EXPECT_NEAR(result.at("map_at_r"), 100.0, 1e-9);
+    // The paper divides by the class's size, of which the query itself cannot be found: 2 of 3.
+    EXPECT_NEAR(result.at("r_precision_paper"), 200.0 / 3.0, 1e-9);
+    EXPECT_NEAR(result.at("map_at_r_paper"), 200.0 / 3.0, 1e-9);
+  }
+}
+
+TEST_F(EvaluateCommand, GivesTheNumbersOfTheLibrary) {
+  EvaluateParams params;
+  params.rerank = {0, 3, 11};
+  params.matcher = "reference";
+  const GridSet set = grids();
+  const Evaluation expected = diml::evaluate(set.view(), labels_, params);
+  const Json json = evaluated({"--rerank", "0,3,11", "--matcher", "reference"});
+  EXPECT_EQ(json.at("queries"), expected.queries);
+  ASSERT_EQ(json.at("results").size(), expected.results.size());
+  for (std::size_t r = 0; r < expected.results.size(); ++r) {
+    const Json& result = json.at("results")[r];
+    const RetrievalMetrics& metrics = expected.results[r].metrics;
+    EXPECT_NEAR(result.at("p_at_1"), 100.0 * metrics.p_at_1, 1e-9);
+    EXPECT_NEAR(result.at("r_precision"), 100.0 * metrics.r_precision, 1e-9);
+    EXPECT_NEAR(result.at("map_at_r"), 100.0 * metrics.map_at_r, 1e-9);
+    EXPECT_NEAR(result.at("r_precision_paper"), 100.0 * metrics.r_precision_paper, 1e-9);
+    EXPECT_NEAR(result.at("map_at_r_paper"), 100.0 * metrics.map_at_r_paper, 1e-9);
+  }
+}
+
+TEST_F(EvaluateCommand, ReRankingLooksAtTheCells) {
+  // Classes 0 and 1 share cells within and globals across: the cosine finds the other class, the
+  // structure its own.
+  const std::vector<std::int64_t> labels = {0, 0, 1, 1};
+  constexpr std::size_t kImagesHere = 4;
+  std::vector<float> cells(kImagesHere * kCells * kDim);
+  std::vector<float> globals(kImagesHere * kDim);
+  for (std::size_t image = 0; image < kImagesHere; ++image) {
+    const std::size_t axis = 4 + static_cast<std::size_t>(labels[image]);
+    for (std::size_t i = 0; i < kCells; ++i) cells[(image * kCells + i) * kDim + axis] = 1.0f;
+    globals[image * kDim + image % 2] = 1.0f;
+    globals[image * kDim + 2] = 0.5f;  // a little of all, so that classmates are not at cosine 0
+  }
+  write_floats(at("C.npy"), {kImagesHere, kCells, kDim}, cells);
+  write_floats(at("V.npy"), {kImagesHere, kDim}, globals);
+  write_integers(at("L.npy"), {kImagesHere}, labels);
+  const Json results = evaluated({"--rerank", "0,3", "--marginals", "uniform"}).at("results");
+  EXPECT_EQ(results[0].at("p_at_1"), 0.0);
+  EXPECT_EQ(results[1].at("p_at_1"), 100.0);
+}
+
+TEST_F(EvaluateCommand, KeepsTheOrderOfTheDepths) {
+  const Json results = evaluated({"--rerank", "5,0,2"}).at("results");
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0].at("rerank"), 5);
+  EXPECT_EQ(results[1].at("rerank"), 0);
+  EXPECT_EQ(results[2].at("rerank"), 2);
+  const Json sorted = evaluated({"--rerank", "0,2,5"}).at("results");
+  EXPECT_EQ(results[0], sorted[2]);
+  EXPECT_EQ(results[1], sorted[0]);
+  EXPECT_EQ(results[2], sorted[1]);
+}
+
+TEST_F(EvaluateCommand, TakesDepthsBeyondTheGallery) {
+  const Json results = evaluated({"--rerank", "11,12,5000"}).at("results");
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[2].at("rerank"), 5000);
+  for (const char* key : {"p_at_1", "r_precision", "map_at_r"}) {
+    EXPECT_EQ(results[1].at(key), results[0].at(key));
+    EXPECT_EQ(results[2].at(key), results[0].at(key));
+  }
+}
+
+TEST_F(EvaluateCommand, LeavesOutQueriesThatAreAloneInTheirClass) {
+  write_separate_classes({0, 0, 5, 1, 1, 1, 6});
+  const Json json = evaluated({"--rerank", "0,2"});
+  EXPECT_EQ(json.at("left_out"), 2);
+  EXPECT_EQ(json.at("queries"), 5);
+  for (const Json& result : json.at("results")) EXPECT_NEAR(result.at("p_at_1"), 100.0, 1e-9);
+}
+
+TEST_F(EvaluateCommand, AcceptsTheGridThatTheFilesHave) {
+  write_floats(at("C.npy"), {kImages, 4, kDim},
+               {cells_.begin(), cells_.begin() + kImages * 4 * kDim});
+  EXPECT_EQ(evaluated({"--grid", "2"}).at("queries"), kImages);
+}
+
+TEST_F(EvaluateCommand, TellsTheMutualInformationOnRequest) {
+  write_separate_classes({0, 0, 0, 1, 1, 1, 2, 2, 2});
+  EXPECT_FALSE(evaluated().contains("nmi"));
+  // A clustering may start from two images of one class; some seed does not.
+  double best = 0.0;
+  for (const char* seed : {"0", "1", "2", "3", "4", "5", "6", "7"}) {
+    const double nmi = evaluated({"--nmi", "--seed", seed}).at("nmi");
+    EXPECT_GE(nmi, 0.0);
+    EXPECT_LE(nmi, 100.0 + 1e-9);
+    best = std::max(best, nmi);
+  }
+  EXPECT_NEAR(best, 100.0, 1e-9);
+}
+
+TEST_F(EvaluateCommand, TellsTheNumbersOfEachClassOnRequest) {
+  const Json plain = evaluated({"--rerank", "3"}).at("results")[0];
+  EXPECT_FALSE(plain.contains("classes"));
+  const Json result = evaluated({"--rerank", "3", "--per-class"}).at("results")[0];
+  ASSERT_EQ(result.at("classes").size(), 4u);
+  std::set<std::int64_t> labels;
+  double weighted = 0.0;
+  for (const Json& one : result.at("classes")) {
+    labels.insert(one.at("label").get<std::int64_t>());
+    EXPECT_EQ(one.at("queries"), 3);
+    weighted += one.at("map_at_r").get<double>() / 4.0;
+  }
+  EXPECT_EQ(labels, std::set<std::int64_t>(labels_.begin(), labels_.end()));
+  EXPECT_NEAR(weighted, result.at("map_at_r"), 1e-9);
+}
+
+TEST_F(EvaluateCommand, WritesJsonToAFileBesideTheTableForPeople) {
+  const std::string table = run_well(evaluate({"--json", "J.json", "--rerank", "0,3"}));
+  EXPECT_NE(table.find("12 queries"), std::string::npos) << table;
+  EXPECT_NE(table.find("MAP@R"), std::string::npos) << table;
+  EXPECT_EQ(Json::parse(bytes_of(at("J.json"))).at("queries"), kImages);
+}
+
+TEST_F(EvaluateCommand, WritesNoFileUnlessAsked) {
+  const std::vector<std::string> before = folder_.names();
+  run_well(evaluate());
+  EXPECT_EQ(folder_.names(), before);
+}
+
+}  // namespace
+}  // namespace diml::test

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace diml::test {
+
+using Arguments = std::vector<std::string>;
+
+// What standard error of the program is connected to.
+enum class ErrorStream { pipe, terminal };
+
+struct ProgramSettings {
+  std::string folder;  // where it runs; "" for here
+  ErrorStream error_stream = ErrorStream::pipe;
+  std::string standard_output;           // a device that takes it instead of ProgramResult::out
+  std::size_t largest_file = 0;          // bytes after which writing a file fails; 0 for no limit
+  std::vector<std::string> environment;  // "NAME=value", added to this process's own
+};
+
+struct ProgramResult {
+  int exit_code = -1;  // 128 + the signal that ended it, where one did
+  std::string out;
+  std::string err;
+};
+
+// Runs the diml program to its end.
+ProgramResult run_diml(const Arguments& arguments, const ProgramSettings& settings = {});
+
+}  // namespace diml::test

@@ -1,0 +1,78 @@
+#include "diml/grid.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+#include "random_grid.h"
+
+namespace diml {
+namespace {
+
+double norm_of(GridView grid, std::size_t cell) {
+  double square = 0.0;
+  for (std::size_t d = 0; d < grid.dim; ++d) square += std::pow(grid.at(cell, d), 2);
+  return std::sqrt(square);
+}
+
+TEST(Grid, CellsAndGlobalAreUnitVectors) {
+  for (const CellType type : {CellType::float32, CellType::float16, CellType::bfloat16}) {
+    const EmbeddingGrid grid = test::random_grid(15, 37, 1, type);
+    const double tolerance = type == CellType::float32 ? 1e-6 : 1e-2;
+    for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(norm_of(grid, i), 1.0, tolerance);
+    double square = 0.0;
+    for (std::size_t d = 0; d < 37; ++d) square += std::pow(grid.view().global[d], 2);
+    EXPECT_NEAR(square, 1.0, 1e-5);
+  }
+}
+
+TEST(Grid, GlobalIsTheMeanOfTheCellsAsGivenUnlessSaid) {
+  // Unnormalised on purpose: the long cell dominates the mean.
+  const std::vector<float> cells = {3, 0, 0, 1};
+  const EmbeddingGrid grid(cells, 2);
+  EXPECT_NEAR(grid.view().global[0], 3.0 / std::sqrt(10.0), 1e-6);
+  EXPECT_NEAR(grid.view().global[1], 1.0 / std::sqrt(10.0), 1e-6);
+  const std::vector<float> own = {0, 2};
+  const EmbeddingGrid with_own(cells, 2, own);
+  EXPECT_EQ(with_own.view().global[0], 0.0f);
+  EXPECT_EQ(with_own.view().global[1], 1.0f);
+}
+
+TEST(Grid, ExtremeScalesNormaliseWithoutOverflow) {
+  const float huge = std::numeric_limits<float>::max();
+  const float tiny = std::numeric_limits<float>::denorm_min();
+  const EmbeddingGrid grid(std::vector<float>{huge, huge, tiny, 0, 0, 0}, 2);
+  EXPECT_NEAR(norm_of(grid, 0), 1.0, 1e-6);
+  EXPECT_NEAR(norm_of(grid, 1), 1.0, 1e-6);
+  EXPECT_EQ(norm_of(grid, 2), 0.0);  // the zero cell stays zero
+}
+
+TEST(Grid, RefusesNanAndInfinity) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_THROW(EmbeddingGrid(std::vector<float>{1, nan}, 2), Error);
+  EXPECT_THROW(EmbeddingGrid(std::vector<float>{1, infinity}, 2), Error);
+  EXPECT_THROW(EmbeddingGrid(std::vector<float>{1, 1}, 2, std::vector<float>{nan, 0}), Error);
+}
+
+TEST(Grid, RefusesShapesOutsideItsLimits) {
+  EXPECT_THROW(GridSet(1, 197, 8), Error);
+  EXPECT_THROW(GridSet(1, 16, 4097), Error);
+  EXPECT_THROW(GridSet(1, 0, 8), Error);
+  EXPECT_NO_THROW(GridSet(1, 196, 4096));
+  GridSet set(2, 4, 8);
+  EXPECT_THROW(set.set(2, std::vector<float>(32)), Error);
+  EXPECT_THROW(set.set(0, std::vector<float>(31)), Error);
+}
+
+TEST(CellType, NamesGoBothWays) {
+  for (const CellType type : {CellType::float32, CellType::float16, CellType::bfloat16}) {
+    EXPECT_EQ(cell_type_from(name_of(type)), type);
+  }
+  EXPECT_THROW(cell_type_from("float64"), Error);
+}
+
+}  // namespace
+}  // namespace diml

@@ -1,0 +1,147 @@
+#include "diml/match.h"
+
+#include <cmath>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+#include "random_grid.h"
+
+namespace diml {
+namespace {
+
+// 3 x 5 against 2 x 4 cells: a transposition cannot pass.
+constexpr std::size_t kSourceCells = 15;
+constexpr std::size_t kTargetCells = 8;
+constexpr std::size_t kDim = 24;
+
+MatchParams tight(Solver solver) {
+  MatchParams params;
+  params.transport = {.solver = solver, .tolerance = 1e-6, .max_iterations = 20000};
+  return params;
+}
+
+class Match : public testing::TestWithParam<Solver> {
+ protected:
+  void SetUp() override {
+    if (!is_available(GetParam())) GTEST_SKIP() << "not built";
+  }
+  EmbeddingGrid source_ = test::random_grid(kSourceCells, kDim, 1);
+  EmbeddingGrid target_ = test::random_grid(kTargetCells, kDim, 2);
+};
+
+TEST_P(Match, ContributionsSumToTheScore) {
+  const StructuralMatch result = match(source_, target_, tight(GetParam()));
+  double sum = 0.0;
+  for (std::size_t i = 0; i < kSourceCells; ++i) {
+    for (std::size_t j = 0; j < kTargetCells; ++j) sum += result.contribution(i, j);
+  }
+  EXPECT_NEAR(sum, result.score, 1e-12);
+  EXPECT_GT(result.score, -1.0);
+  EXPECT_LT(result.score, 1.0);
+}
+
+TEST_P(Match, SwappingSourceAndTargetTransposesThePlan) {
+  const StructuralMatch there = match(source_, target_, tight(GetParam()));
+  const StructuralMatch back = match(target_, source_, tight(GetParam()));
+  EXPECT_NEAR(there.score, back.score, 3e-6);
+  for (std::size_t i = 0; i < kSourceCells; ++i) {
+    for (std::size_t j = 0; j < kTargetCells; ++j) {
+      EXPECT_NEAR(there.plan(i, j), back.plan(j, i), 3e-6);
+    }
+  }
+}
+
+TEST_P(Match, PermutingCellsPermutesThePlan) {
+  const std::vector<float> cells = test::random_cells(kSourceCells, kDim, 1);
+  std::vector<std::size_t> order(kSourceCells);
+  for (std::size_t i = 0; i < kSourceCells; ++i) order[i] = (i * 7 + 3) % kSourceCells;
+  std::vector<float> permuted(cells.size());
+  for (std::size_t i = 0; i < kSourceCells; ++i) {
+    std::copy_n(&cells[order[i] * kDim], kDim, &permuted[i * kDim]);
+  }
+  const StructuralMatch plain = match(source_, target_, tight(GetParam()));
+  const StructuralMatch mixed = match(EmbeddingGrid(permuted, kDim), target_, tight(GetParam()));
+  EXPECT_NEAR(plain.score, mixed.score, 3e-6);
+  for (std::size_t i = 0; i < kSourceCells; ++i) {
+    for (std::size_t j = 0; j < kTargetCells; ++j) {
+      EXPECT_NEAR(mixed.plan(i, j), plain.plan(order[i], j), 3e-6);
+    }
+  }
+}
+
+TEST_P(Match, DistanceIsTheTransportedEuclideanDistance) {
+  const StructuralMatch result = match(source_, target_, tight(GetParam()));
+  double distance = 0.0;
+  for (std::size_t i = 0; i < kSourceCells; ++i) {
+    for (std::size_t j = 0; j < kTargetCells; ++j) {
+      double square = 0.0;
+      for (std::size_t d = 0; d < kDim; ++d) {
+        square += std::pow(source_.view().at(i, d) - target_.view().at(j, d), 2);
+      }
+      distance += result.plan(i, j) * std::sqrt(square);
+    }
+  }
+  EXPECT_NEAR(result.distance, distance, 1e-5);
+}
+
+TEST_P(Match, AnImageMatchesItselfBest) {
+  const double self = match(source_, source_, tight(GetParam())).score;
+  const double other = match(source_, target_, tight(GetParam())).score;
+  EXPECT_GT(self, other);
+  EXPECT_GT(self, 0.75);
+}
+
+TEST_P(Match, ACertificateBracketsTheScoreOfTheBestPlan) {
+  MatchParams params = tight(GetParam());
+  params.certificate = Certificate::duality_gap;
+  const StructuralMatch result = match(source_, target_, params);
+  ASSERT_TRUE(result.bracket.has_value());
+  EXPECT_LE(result.score, 1.0 - result.bracket->lower + 1e-6);
+  EXPECT_GE(result.bracket->gap(), -1e-6);
+  EXPECT_FALSE(match(source_, target_, tight(GetParam())).bracket.has_value());
+}
+
+TEST_P(Match, OneCellGridsGiveTheirCosine) {
+  const EmbeddingGrid a(std::vector<float>{1, 0}, 2);
+  const EmbeddingGrid b(std::vector<float>{1, 1}, 2);
+  const StructuralMatch result = match(a, b, tight(GetParam()));
+  EXPECT_NEAR(result.score, std::sqrt(0.5), 1e-6);
+  EXPECT_NEAR(result.plan(0, 0), 1.0, 1e-6);
+}
+
+TEST_P(Match, DegenerateGridsFallBackAndSaySo) {
+  const EmbeddingGrid zero(std::vector<float>(kTargetCells * kDim), kDim);
+  const StructuralMatch result = match(source_, zero, tight(GetParam()));
+  EXPECT_TRUE(result.marginals.fallbacks.uniform_source);
+  EXPECT_TRUE(result.marginals.fallbacks.uniform_target);
+  EXPECT_NEAR(result.score, 0.0, 1e-9);
+  for (const double weight : result.marginals.target) EXPECT_NEAR(weight, 1.0 / kTargetCells, 1e-6);
+}
+
+TEST_P(Match, IdenticalCellsScoreOne) {
+  std::vector<float> cells(16 * kDim);
+  const std::vector<float> one = test::random_cells(1, kDim, 9);
+  for (std::size_t i = 0; i < 16; ++i) std::copy(one.begin(), one.end(), &cells[i * kDim]);
+  const EmbeddingGrid grid(cells, kDim);
+  EXPECT_NEAR(match(grid, grid, tight(GetParam())).score, 1.0, 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Solvers, Match,
+                         testing::Values(Solver::reference, Solver::cpu, Solver::exact),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+TEST(MatchArguments, GridsOfDifferentDimensionAreRefused) {
+  EXPECT_THROW(match(test::random_grid(4, 8, 1), test::random_grid(4, 9, 1)), Error);
+}
+
+TEST(MatchArguments, UniformMarginalsWeighAllCellsTheSame) {
+  const StructuralMatch result = match(test::random_grid(15, 8, 1), test::random_grid(8, 8, 2),
+                                       {.marginals = MarginalRule::uniform});
+  for (const double weight : result.marginals.source) EXPECT_NEAR(weight, 1.0 / 15, 1e-12);
+  EXPECT_FALSE(result.marginals.fallbacks.any());
+}
+
+}  // namespace
+}  // namespace diml

@@ -1,0 +1,103 @@
+#include "diml/matcher.h"
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+#include "random_grid.h"
+
+namespace diml {
+namespace {
+
+TEST(Matcher, PlansRowsAreSourceCells) {
+  const GridSet sources = test::random_set(3, 15, 12, 1);
+  const GridSet targets = test::random_set(4, 8, 12, 2);
+  const std::vector<Pair> pairs = {{0, 3}, {2, 1}};
+  for (const std::string& name : matcher_names()) {
+    const auto matcher = make_matcher(name);
+    EXPECT_EQ(matcher->name(), name);
+    std::vector<float> scores(2);
+    std::vector<float> plans(2 * 15 * 8);
+    std::vector<PairReport> reports(2);
+    matcher->plans({sources.view(), targets.view(), pairs}, {}, scores, plans, reports);
+    for (std::size_t k = 0; k < pairs.size(); ++k) {
+      const GridView source = sources[static_cast<std::size_t>(pairs[k].source)];
+      const GridView target = targets[static_cast<std::size_t>(pairs[k].target)];
+      const Marginals marginals = make_marginals(source, target);
+      double score = 0.0;
+      for (std::size_t i = 0; i < 15; ++i) {
+        double sum = 0.0;
+        for (std::size_t j = 0; j < 8; ++j) {
+          const float mass = plans[(k * 15 + i) * 8 + j];
+          double similarity = 0.0;
+          for (std::size_t d = 0; d < 12; ++d) similarity += source.at(i, d) * target.at(j, d);
+          sum += mass;
+          score += mass * similarity;
+        }
+        EXPECT_NEAR(sum, marginals.source[i], 2e-4) << name;
+      }
+      EXPECT_NEAR(score, scores[k], 1e-5) << name;
+      EXPECT_TRUE(reports[k].converged) << name;
+    }
+  }
+}
+
+TEST(Matcher, DistanceIsThatOfTheWholeMatch) {
+  const GridSet set = test::random_set(2, 16, 20, 3);
+  const std::vector<Pair> pairs = {{0, 1}};
+  const double expected = match(set[0], set[1], {.transport = {.tolerance = 1e-6}}).distance;
+  for (const std::string& name : matcher_names()) {
+    if (name == "exact") continue;  // another plan, another distance
+    std::vector<float> distances(1);
+    make_matcher(name)->score({set.view(), set.view(), pairs}, {.transport = {.tolerance = 1e-6}},
+                              distances, {}, Quantity::distance);
+    EXPECT_NEAR(distances[0], expected, 1e-5) << name;
+  }
+}
+
+TEST(Matcher, CertificatesComeOnRequest) {
+  const GridSet set = test::random_set(6, 16, 20, 4);
+  const std::vector<Pair> pairs = {{0, 1}, {2, 3}, {4, 5}};
+  for (const std::string& name : matcher_names()) {
+    std::vector<float> scores(3);
+    std::vector<float> plain(3);
+    std::vector<PairReport> reports(3);
+    const PairBatch batch{set.view(), set.view(), pairs};
+    make_matcher(name)->score(batch, {}, plain, reports);
+    EXPECT_FALSE(reports[0].bracket.has_value());
+    make_matcher(name)->score(batch, {.certificate = Certificate::duality_gap}, scores, reports);
+    for (std::size_t k = 0; k < 3; ++k) {
+      ASSERT_TRUE(reports[k].bracket.has_value()) << name;
+      EXPECT_LE(scores[k], 1.0 - reports[k].bracket->lower + 1e-5) << name;
+      EXPECT_GE(reports[k].bracket->gap(), -1e-6) << name;
+      EXPECT_NEAR(scores[k], plain[k], 1e-6) << name;
+    }
+  }
+}
+
+TEST(Matcher, RefusesWhatDoesNotFit) {
+  const GridSet set = test::random_set(2, 4, 8, 1);
+  const GridSet other = test::random_set(2, 4, 9, 1);
+  const auto matcher = make_matcher();
+  std::vector<float> scores(1);
+  const auto score = [&](GridSetView sources, GridSetView targets, Pair pair) {
+    matcher->score({sources, targets, std::span(&pair, 1)}, {}, scores);
+  };
+  EXPECT_NO_THROW(score(set.view(), set.view(), {0, 1}));
+  EXPECT_THROW(score(set.view(), other.view(), {0, 1}), Error);
+  EXPECT_THROW(score(set.view(), set.view(), {0, 2}), Error);
+  EXPECT_THROW(score(set.view(), set.view(), {-1, 0}), Error);
+  const std::vector<Pair> two = {{0, 1}, {1, 0}};
+  EXPECT_THROW(matcher->score({set.view(), set.view(), two}, {}, scores), Error);
+  EXPECT_THROW(matcher->score({set.view(), set.view(), {}}, {.transport = {.lambda = 0.0}}, {}), Error);
+  EXPECT_THROW(make_matcher("gpu"), Error);
+}
+
+TEST(Matcher, AnEmptyBatchIsFine) {
+  const GridSet set = test::random_set(2, 4, 8, 1);
+  for (const std::string& name : matcher_names()) {
+    EXPECT_NO_THROW(make_matcher(name)->score({set.view(), set.view(), {}}, {}, {}));
+  }
+}
+
+}  // namespace
+}  // namespace diml

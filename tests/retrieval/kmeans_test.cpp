@@ -1,0 +1,61 @@
+#include "diml/kmeans.h"
+
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+
+namespace diml {
+namespace {
+
+// `clusters` tight clouds far apart.
+std::vector<float> clouds(std::size_t clusters, std::size_t each, std::size_t dim) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> points;
+  for (std::size_t c = 0; c < clusters; ++c) {
+    std::vector<float> centre(dim);
+    for (float& value : centre) value = 10.0f * normal(random);
+    for (std::size_t k = 0; k < each; ++k) {
+      for (std::size_t d = 0; d < dim; ++d) points.push_back(centre[d] + 0.01f * normal(random));
+    }
+  }
+  return points;
+}
+
+TEST(KMeans, FindsCloudsThatLieApart) {
+  const std::vector<float> points = clouds(2, 30, 5);
+  const std::vector<std::int64_t> cluster = kmeans({points.data(), 60, 5}, {.clusters = 2});
+  for (std::size_t i = 0; i < 60; ++i) EXPECT_EQ(cluster[i], cluster[i / 30 * 30]);
+  EXPECT_NE(cluster[0], cluster[30]);
+}
+
+TEST(KMeans, IsTheSameForAnyThreadCountAndDiffersByTheSeedAlone) {
+  const std::vector<float> points = clouds(40, 5, 8);
+  const VectorsView view{points.data(), 200, 8};
+  const auto run = [&view](int threads, std::uint64_t seed) {
+    return kmeans(view, {.clusters = 40, .seed = seed, .threads = threads});
+  };
+  EXPECT_EQ(run(1, 0), run(3, 0));
+  EXPECT_NE(run(1, 0), run(1, 1));
+}
+
+TEST(KMeans, EachPointMayBeItsOwnClusterAndAllMayShareOne) {
+  const std::vector<float> points = clouds(6, 1, 3);
+  const std::vector<std::int64_t> own = kmeans({points.data(), 6, 3}, {.clusters = 6});
+  EXPECT_EQ(std::set<std::int64_t>(own.begin(), own.end()).size(), 6u);
+  const std::vector<std::int64_t> one = kmeans({points.data(), 6, 3}, {.clusters = 1});
+  EXPECT_EQ(one, std::vector<std::int64_t>(6, 0));
+  EXPECT_THROW(kmeans({points.data(), 6, 3}, {.clusters = 7}), Error);
+  EXPECT_THROW(kmeans({points.data(), 6, 3}, {.clusters = 0}), Error);
+}
+
+TEST(KMeans, IdenticalPointsDoNotBreakIt) {
+  const std::vector<float> points(40 * 4, 1.0f);
+  EXPECT_EQ(kmeans({points.data(), 40, 4}, {.clusters = 5}).size(), 40u);
+}
+
+}  // namespace
+}  // namespace diml

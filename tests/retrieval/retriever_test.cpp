@@ -1,0 +1,74 @@
+#include "diml/retriever.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+#include "random_grid.h"
+
+namespace diml {
+namespace {
+
+// Four candidates by falling cosine; structurally the last is best.
+ScoredRanking hand_made() {
+  ScoredRanking scored;
+  scored.ranking = {1, 4, {10, 20, 30, 40}, {0.9f, 0.8f, 0.7f, 0.6f}};
+  scored.head = 4;
+  scored.structural = {0.1f, 0.3f, 0.2f, 0.9f};
+  return scored;
+}
+
+using Ids = std::vector<std::int64_t>;
+
+// The authors' script re-ranks once with the largest K and cuts: 40 would lead for every K.
+TEST(Reranked, EveryKUsesItsOwnCandidates) {
+  const ScoredRanking scored = hand_made();  // totals 1.0, 1.1, 0.9, 1.5
+  EXPECT_EQ(reranked(scored, 0, 0), (Ids{10, 20, 30, 40}));
+  EXPECT_EQ(reranked(scored, 0, 1), (Ids{10, 20, 30, 40}));
+  EXPECT_EQ(reranked(scored, 0, 2), (Ids{20, 10, 30, 40}));
+  EXPECT_EQ(reranked(scored, 0, 3), (Ids{20, 10, 30, 40}));
+  EXPECT_EQ(reranked(scored, 0, 4), (Ids{40, 20, 10, 30}));
+  EXPECT_THROW(reranked(scored, 0, 5), Error);
+}
+
+TEST(Reranked, TiesGoToTheLowerId) {
+  ScoredRanking scored = hand_made();
+  scored.ranking.ids = {40, 30, 20, 10};
+  scored.ranking.scores = {0.75f, 0.5f, 0.25f, 0.0f};
+  scored.structural = {0.0f, 0.25f, 0.5f, 0.75f};
+  EXPECT_EQ(reranked(scored, 0, 4), (Ids{10, 20, 30, 40}));
+}
+
+TEST(Retriever, HeadIsScoredWithTheQueryAsSourceAndTheTailStays) {
+  const GridSet gallery = test::random_set(50, 15, 24, 1);
+  const GridSet queries = test::random_set(5, 8, 24, 2);  // another grid than the gallery's
+  const Retriever retriever(gallery.view());
+  const ScoredRanking scored =
+      retriever.match_head(queries.view(), retriever.candidates(queries.view(), 30), 10);
+  ASSERT_EQ(scored.ranking.depth, 30u);
+  ASSERT_EQ(scored.head, 10u);
+  for (std::size_t q = 0; q < 5; ++q) {
+    const auto ids = scored.ranking.ids_of(q);
+    for (std::size_t k = 0; k < 10; ++k) {
+      const double expected = match(queries[q], gallery[static_cast<std::size_t>(ids[k])]).score;
+      EXPECT_NEAR(scored.structural[q * 10 + k], expected, 1e-4);
+    }
+    const Ids order = reranked(scored, q, 10);
+    EXPECT_TRUE(std::equal(order.begin() + 10, order.end(), ids.begin() + 10));
+    EXPECT_TRUE(std::is_permutation(order.begin(), order.begin() + 10, ids.begin()));
+  }
+}
+
+TEST(Retriever, AHeadLongerThanTheGalleryIsTheWholeGallery) {
+  const GridSet gallery = test::random_set(7, 4, 8, 1);
+  const Retriever retriever(gallery.view());
+  const ScoredRanking scored =
+      retriever.match_head(gallery.view(), retriever.candidates(gallery.view(), 100), 100);
+  EXPECT_EQ(scored.head, 7u);
+  EXPECT_EQ(reranked(scored, 3, 7).front(), 3);  // nothing is excluded: an image finds itself
+}
+
+}  // namespace
+}  // namespace diml
