@@ -12,11 +12,11 @@ using Arguments = std::vector<std::string>;
 enum class ErrorStream { pipe, terminal };
 
 struct ProgramSettings {
-  std::string folder;  // where it runs; "" for here
+  std::string folder = "";  // where it runs; "" for here
   ErrorStream error_stream = ErrorStream::pipe;
-  std::string standard_output;           // a device that takes it instead of ProgramResult::out
-  std::size_t largest_file = 0;          // bytes after which writing a file fails; 0 for no limit
-  std::vector<std::string> environment;  // "NAME=value", added to this process's own
+  std::string standard_output = "";  // a device that takes it instead of ProgramResult::out
+  std::size_t largest_file = 0;      // bytes after which writing a file fails; 0 for no limit
+  std::vector<std::string> environment = {};  // "NAME=value", added to this process's own
 };
 
 struct ProgramResult {

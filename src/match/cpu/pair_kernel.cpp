@@ -11,6 +11,7 @@
 
 #include <hwy/highway.h>
 
+#include "cpu/bfloat16_tile-inl.h"
 #include "cpu/pair_buffers-inl.h"
 #include "cpu/sinkhorn_cells-inl.h"
 #include "cpu/sinkhorn_pairs-inl.h"
@@ -42,8 +43,21 @@ const float* widen(const GridView& grid, float* scratch) {
   return scratch;
 }
 
+// A vector of cell values from `k` on, as float32.
+HWY_INLINE FloatVec load_cells(const float* cells, std::size_t k) { return hn::LoadU(kFloat, cells + k); }
+HWY_INLINE FloatVec load_cells(const hwy::bfloat16_t* cells, std::size_t k) {
+  return hn::PromoteTo(kFloat, hn::LoadU(hn::Rebind<hwy::bfloat16_t, FloatTag>(), cells + k));
+}
+HWY_INLINE float load_cell(const float* cells, std::size_t k) { return cells[k]; }
+HWY_INLINE float load_cell(const hwy::bfloat16_t* cells, std::size_t k) {
+  BFloat16 value;
+  std::memcpy(&value, cells + k, sizeof(value));
+  return to_float(value);
+}
+
 // out[r] = <rows[r], vector>, lanes along d.
-void row_dots(const float* rows, std::size_t count, std::size_t dim, const float* vector, float* out) {
+template <class Cell>
+void row_dots(const Cell* rows, std::size_t count, std::size_t dim, const float* vector, float* out) {
   constexpr std::size_t kTogether = 4;
   for (std::size_t first = 0; first < count; first += kTogether) {
     const std::size_t group = std::min(kTogether, count - first);
@@ -54,28 +68,28 @@ void row_dots(const float* rows, std::size_t count, std::size_t dim, const float
       const FloatVec value = hn::LoadU(kFloat, vector + d);
       for (std::size_t r = 0; r < kTogether; ++r) {
         // Rows past the end repeat the last one: no branch inside, results unused.
-        const float* row = rows + (first + std::min(r, group - 1)) * dim;
-        sums[r] = hn::MulAdd(hn::LoadU(kFloat, row + d), value, sums[r]);
+        const std::size_t row = (first + std::min(r, group - 1)) * dim;
+        sums[r] = hn::MulAdd(load_cells(rows, row + d), value, sums[r]);
       }
     }
     for (std::size_t r = 0; r < group; ++r) {
       float sum = hn::GetLane(hn::SumOfLanes(kFloat, sums[r]));
       for (std::size_t tail = d; tail < dim; ++tail) {
-        sum += rows[(first + r) * dim + tail] * vector[tail];
+        sum += load_cell(rows, (first + r) * dim + tail) * vector[tail];
       }
       out[first + r] = sum;
     }
   }
 }
 
-// source: [rows, dim] -> packed: [dim, row_pad], zero in the padding.
+// source: [rows, dim] -> packed: [dim, row_pad], zero in the padding. Moves bits: an element may be two bfloat16.
 void pack(const float* source, const PairShape& shape, std::size_t dim, float* packed) {
   const std::size_t rows4 = shape.rows / 4 * 4;
   const std::size_t dims4 = dim / 4 * 4;
   transpose(source, dim, rows4, dims4, packed, shape.row_pad);
   for (std::size_t d = 0; d < dim; ++d) {
     for (std::size_t i = d < dims4 ? rows4 : 0; i < shape.rows; ++i) {
-      packed[d * shape.row_pad + i] = source[i * dim + d];
+      std::memcpy(&packed[d * shape.row_pad + i], &source[i * dim + d], sizeof(float));
     }
     std::fill(packed + d * shape.row_pad + shape.rows, packed + (d + 1) * shape.row_pad, 0.0f);
   }
@@ -167,10 +181,15 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
   float* packed = target_scratch + target_floats;
   const void* packed_source = nullptr;
 
-  const auto load = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
-    const GridView& source = tasks[task].source;
-    const GridView& target = tasks[task].target;
-    PairOutput& output = outputs[task];
+  const std::size_t row_count = shape.cols + (params.cross_correlation ? 1 : 0);
+  const auto ahead_of = [&](std::size_t task) HWY_ATTR {
+    // Targets lie anywhere in a gallery larger than the caches: ask for the next one meanwhile.
+    return static_cast<const std::byte*>(task + 1 < count ? tasks[task + 1].target.cells : nullptr);
+  };
+
+  // Similarities and, behind them, correlations: float32 arithmetic on cells of any type.
+  const auto similarities = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
+    const auto& [source, target] = tasks[task];
     if (source.cells != packed_source) {
       pack(widen(source, source_scratch), shape, dim, packed);
       packed_source = source.cells;
@@ -179,15 +198,50 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     const float* rows[kMostCells + 1];
     for (std::size_t j = 0; j < shape.cols; ++j) rows[j] = cells + j * dim;
     rows[shape.cols] = target.global;
-    const std::size_t row_count = shape.cols + (params.cross_correlation ? 1 : 0);
-    // Targets lie anywhere in a gallery larger than the caches: ask for the next one meanwhile.
-    const auto* ahead =
-        static_cast<const std::byte*>(task + 1 < count ? tasks[task + 1].target.cells : nullptr);
-    dot_all(packed, shape.row_pad, rows, row_count, dim, pair.similarity, ahead);
+    dot_all<FloatTiles>(packed, shape.row_pad, rows, row_count, dim, pair.similarity, ahead_of(task));
+    if (params.cross_correlation) {
+      row_dots(cells, shape.cols, dim, source.global, pair.target_marginal);
+    }
+  };
 
+#if HWY_TARGET == HWY_AVX3
+  // The same on bfloat16 cells, undiluted. The target's global is rounded to bfloat16 for its row.
+  const auto bfloat16_similarities = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
+    const auto& [source, target] = tasks[task];
+    if (source.cells != packed_source) {
+      pack(static_cast<const float*>(source.cells), shape, dim / 2, packed);
+      packed_source = source.cells;
+    }
+    const auto* cells = static_cast<const std::byte*>(target.cells);
+    const std::byte* rows[kMostCells + 1];
+    for (std::size_t j = 0; j < shape.cols; ++j) rows[j] = cells + j * dim * sizeof(BFloat16);
+    auto* global = reinterpret_cast<BFloat16*>(target_scratch);
+    if (params.cross_correlation) std::transform(target.global, target.global + dim, global, to_bfloat16);
+    rows[shape.cols] = reinterpret_cast<const std::byte*>(global);
+    dot_all<Bfloat16Tiles>(packed, shape.row_pad, rows, row_count, dim / 2, pair.similarity,
+                           ahead_of(task));
+    if (params.cross_correlation) {
+      row_dots(static_cast<const hwy::bfloat16_t*>(target.cells), shape.cols, dim, source.global,
+               pair.target_marginal);
+    }
+  };
+  const bool native = has_native_bfloat16() && tasks[0].source.type == CellType::bfloat16 &&
+                      tasks[0].target.type == CellType::bfloat16 && dim % 2 == 0;
+#endif
+
+  const auto load = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
+    PairOutput& output = outputs[task];
+#if HWY_TARGET == HWY_AVX3
+    if (native) {
+      bfloat16_similarities(task, pair);
+    } else {
+      similarities(task, pair);
+    }
+#else
+    similarities(task, pair);
+#endif
     if (params.cross_correlation) {
       std::copy_n(pair.similarity + shape.cols * shape.row_pad, shape.row_pad, pair.source_marginal);
-      row_dots(cells, shape.cols, dim, source.global, pair.target_marginal);
     } else {
       std::fill_n(pair.source_marginal, shape.rows, 1.0f);
       std::fill_n(pair.target_marginal, shape.cols, 1.0f);

@@ -89,17 +89,21 @@ HWY_NOINLINE void dot_tile(const float* HWY_RESTRICT packed, std::size_t stride,
   }
 }
 
-using DotTile = void (*)(const float*, std::size_t, const float* const*, std::size_t, float*,
-                         std::size_t, const std::byte*);
+struct FloatTiles {
+  using Row = const float*;
+  template <std::size_t V, std::size_t J>
+  static constexpr auto kTile = dot_tile<V, J>;
+};
 
-template <std::size_t V, std::size_t... J>
-DotTile pick_dot_tile(std::size_t rows, std::index_sequence<J...>) {
-  static constexpr DotTile kTiles[] = {dot_tile<V, J + 1>...};
-  return kTiles[rows - 1];
+template <class Tiles, std::size_t V, std::size_t... J>
+auto pick_tile(std::size_t rows, std::index_sequence<J...>) {
+  static constexpr decltype(Tiles::template kTile<V, 1>) kTable[] = {Tiles::template kTile<V, J + 1>...};
+  return kTable[rows - 1];
 }
 
-template <std::size_t V>
-void dot_columns(const float* packed, std::size_t stride, const float* const* rows,
+// V vectors of columns against any number of rows.
+template <class Tiles, std::size_t V>
+void dot_columns(const float* packed, std::size_t stride, const typename Tiles::Row* rows,
                  std::size_t row_count, std::size_t dim, float* out, std::size_t out_stride,
                  const std::byte* ahead) {
   // One vector wide, 17 rows: the 16 cells of a 4 x 4 grid and its global go in one tile.
@@ -107,7 +111,7 @@ void dot_columns(const float* packed, std::size_t stride, const float* const* ro
   const std::size_t tiles = (row_count + kMostRows - 1) / kMostRows;
   for (std::size_t t = 0, first = 0; t < tiles; ++t) {
     const std::size_t last = row_count * (t + 1) / tiles;  // balanced: no tile is left with a single row
-    pick_dot_tile<V>(last - first, std::make_index_sequence<kMostRows>())(
+    pick_tile<Tiles, V>(last - first, std::make_index_sequence<kMostRows>())(
         packed, stride, rows + first, dim, out + first * out_stride, out_stride,
         t == 0 ? ahead : nullptr);
     first = last;
@@ -115,22 +119,22 @@ void dot_columns(const float* packed, std::size_t stride, const float* const* ro
 }
 
 // out[j * stride + column] = <rows[j], column> for all `stride` columns (a multiple of kLanes).
-inline void dot_all(const float* packed, std::size_t stride, const float* const* rows,
-                    std::size_t row_count, std::size_t dim, float* out,
-                    const std::byte* ahead = nullptr) {
+template <class Tiles>
+void dot_all(const float* packed, std::size_t stride, const typename Tiles::Row* rows,
+             std::size_t row_count, std::size_t dim, float* out, const std::byte* ahead = nullptr) {
   std::size_t column = 0;
   if constexpr (kWidestTile == 4) {
     for (; column + 4 * kLanes <= stride; column += 4 * kLanes) {
-      dot_columns<4>(packed + column, stride, rows, row_count, dim, out + column, stride, ahead);
+      dot_columns<Tiles, 4>(packed + column, stride, rows, row_count, dim, out + column, stride, ahead);
       ahead = nullptr;
     }
   }
   for (; column + 2 * kLanes <= stride; column += 2 * kLanes) {
-    dot_columns<2>(packed + column, stride, rows, row_count, dim, out + column, stride, ahead);
+    dot_columns<Tiles, 2>(packed + column, stride, rows, row_count, dim, out + column, stride, ahead);
     ahead = nullptr;
   }
   if (column < stride) {
-    dot_columns<1>(packed + column, stride, rows, row_count, dim, out + column, stride, ahead);
+    dot_columns<Tiles, 1>(packed + column, stride, rows, row_count, dim, out + column, stride, ahead);
   }
 }
 

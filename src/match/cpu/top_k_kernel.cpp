@@ -104,7 +104,7 @@ void top_k_simd(const float* queries, std::size_t count, const std::int64_t* exc
       for (std::size_t first = block; first < block_end; first += kRowsAtOnce) {
         const std::size_t row_count = std::min(kRowsAtOnce, block_end - first);
         for (std::size_t r = 0; r < row_count; ++r) rows[r] = gallery + (first + r) * dim;
-        dot_columns<2>(packed.get() + g * kColumns * dim, kColumns, rows, row_count, dim,
+        dot_columns<FloatTiles, 2>(packed.get() + g * kColumns * dim, kColumns, rows, row_count, dim,
                        products.get(), kColumns, nullptr);
         look(g * kColumns, first, row_count);
       }
