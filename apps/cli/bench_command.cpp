@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <numeric>
 
 #include "command.h"
 #include "diml/error.h"
@@ -13,6 +14,8 @@
 namespace diml::cli {
 namespace {
 
+struct Row;
+
 struct BenchCommand {
   std::size_t grid = 4;
   std::size_t dim = 128;
@@ -22,6 +25,7 @@ struct BenchCommand {
   std::string json;
 
   void run() const;
+  void print(const std::vector<Row>& rows) const;
 };
 
 // Best of a few runs that together take about half a second.
@@ -39,67 +43,100 @@ double seconds_of(const std::function<void()>& work) {
   return best;
 }
 
+// Pairs as re-ranking meets them: the first stage's candidates of some queries.
+std::vector<Pair> candidate_pairs(GridSetView grids, std::size_t rerank) {
+  GridSetView queries = grids;
+  queries.size = std::min<std::size_t>(grids.size, 200);
+  std::vector<std::int64_t> themselves(queries.size);
+  std::iota(themselves.begin(), themselves.end(), std::int64_t{0});
+  const Ranking ranking = Retriever(grids).candidates(queries, rerank, themselves);
+  std::vector<Pair> pairs;
+  for (std::size_t q = 0; q < queries.size; ++q) {
+    for (const std::int64_t id : ranking.ids_of(q)) {
+      pairs.push_back({static_cast<std::int64_t>(q), id});
+    }
+  }
+  return pairs;
+}
+
+struct Row {
+  std::string matcher;
+  CellType cells = CellType::float32;
+  double pairs_per_second = 0.0;
+  double iterations = 0.0;
+  double largest_error = 0.0;
+  std::vector<float> scores;
+};
+
+Row measure(const std::string& name, GridSetView grids, std::span<const Pair> pairs, int threads) {
+  Row row{.matcher = name, .cells = grids.type, .scores = std::vector<float>(pairs.size())};
+  std::vector<PairReport> reports(pairs.size());
+  const auto matcher = make_matcher(name, {threads});
+  const PairBatch batch{grids, grids, pairs};
+  matcher->score(batch, {}, row.scores, reports);
+  const double seconds = seconds_of([&] { matcher->score(batch, {}, row.scores); });
+  const double count = static_cast<double>(pairs.size());
+  for (const PairReport& report : reports) row.iterations += report.iterations / count;
+  row.pairs_per_second = count / seconds;
+  return row;
+}
+
 void BenchCommand::run() const {
   if (grid < 1 || images < 2 || rerank < 1) {
     throw Error("--grid and --rerank must be at least 1, --images at least 2");
   }
   if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
-  const std::size_t classes = std::max<std::size_t>(1, images / 20);
-  const int used = threads > 0 ? threads : default_threads();
-  const MatchParams params;
-  Json rows = Json::array();
-  std::printf("%zu generated grids of %zu x %zu x %zu, candidates from the first stage, %d thread%s\n\n",
-              images, grid, grid, dim, used, used == 1 ? "" : "s");
-  std::printf("%-11s %-9s %14s %12s %16s\n", "matcher", "cells", "pairs/s", "iterations", "largest error");
-
-  std::vector<float> truth;
+  GeneratedParams made{
+      .size = images, .classes = std::max<std::size_t>(1, images / 20), .grid = grid, .dim = dim};
+  std::vector<Row> rows;
   std::vector<Pair> pairs;
-  const auto measure = [&](const char* matcher_name, CellType type, std::size_t most_pairs) {
-    const GeneratedGrids generated = generate_grids(
-        {.size = images, .classes = classes, .grid = grid, .dim = dim, .type = type});
-    const GridSetView grids = generated.grids.view();
+  for (const CellType type : {CellType::float32, CellType::float16, CellType::bfloat16}) {
+    made.type = type;
+    const GeneratedGrids generated = generate_grids(made);
     if (pairs.empty()) {
-      const std::size_t queries = std::min<std::size_t>(images, 200);
-      GridSetView some = grids;
-      some.size = queries;
-      std::vector<std::int64_t> themselves(queries);
-      for (std::size_t q = 0; q < queries; ++q) themselves[q] = static_cast<std::int64_t>(q);
-      const Ranking ranking = Retriever(grids).candidates(some, rerank, themselves);
-      for (std::size_t q = 0; q < queries; ++q) {
-        for (const std::int64_t id : ranking.ids_of(q)) pairs.push_back({static_cast<std::int64_t>(q), id});
-      }
+      pairs = candidate_pairs(generated.grids.view(), rerank);
+      const std::size_t few =
+          std::min(pairs.size(), std::max<std::size_t>(20, 4000 / (grid * grid)));
+      rows.push_back(
+          measure("reference", generated.grids.view(), std::span(pairs).first(few), threads));
     }
-    const auto some = std::span(pairs).first(std::min(most_pairs, pairs.size()));
-    std::vector<float> scores(some.size());
-    std::vector<PairReport> reports(some.size());
-    const auto matcher = make_matcher(matcher_name, {threads});
-    matcher->score({grids, grids, some}, params, scores, reports);
-    const double seconds = seconds_of([&] { matcher->score({grids, grids, some}, params, scores); });
-    double iterations = 0.0;
-    double error = 0.0;
-    if (truth.empty()) truth = scores;
-    for (std::size_t k = 0; k < some.size(); ++k) {
-      iterations += reports[k].iterations / static_cast<double>(some.size());
-      if (k < truth.size()) error = std::max(error, static_cast<double>(std::abs(scores[k] - truth[k])));
+    if (is_available(Solver::cpu)) {
+      rows.push_back(measure("cpu", generated.grids.view(), pairs, threads));
     }
-    const double rate = static_cast<double>(some.size()) / seconds;
-    std::printf("%-11s %-9s %14.0f %12.1f %16.1e\n", matcher_name, name_of(type), rate, iterations, error);
-    rows.push_back({{"matcher", matcher_name},
-                    {"cells", name_of(type)},
-                    {"pairs_per_second", rate},
-                    {"iterations", iterations},
-                    {"largest_error", error}});
-  };
-  measure("reference", CellType::float32, std::max<std::size_t>(20, 4000 / (grid * grid)));
-  if (is_available(Solver::cpu)) {
-    for (const CellType type : {CellType::float32, CellType::float16, CellType::bfloat16}) {
-      measure("cpu", type, pairs.size());
+  }
+  const std::vector<float>& truth = rows.front().scores;
+  for (Row& row : rows) {
+    for (std::size_t k = 0; k < truth.size(); ++k) {
+      const double error = std::abs(row.scores[k] - truth[k]);
+      row.largest_error = std::max(row.largest_error, error);
     }
+  }
+  print(rows);
+}
+
+void BenchCommand::print(const std::vector<Row>& rows) const {
+  const int used = threads > 0 ? threads : default_threads();
+  Json report = {{"grid", grid}, {"dim", dim}, {"images", images}, {"threads", used}};
+  report["rows"] = Json::array();
+  for (const Row& row : rows) {
+    report["rows"].push_back({{"matcher", row.matcher},
+                              {"cells", name_of(row.cells)},
+                              {"pairs_per_second", row.pairs_per_second},
+                              {"iterations", row.iterations},
+                              {"largest_error", row.largest_error}});
+  }
+  if (!json.empty()) write_json(json, report);
+  if (json == "-") return;
+
+  std::printf("%zu generated grids of %zu x %zu x %zu, first-stage candidates, %d thread%s\n\n",
+              images, grid, grid, dim, used, used == 1 ? "" : "s");
+  std::printf("%-11s %-9s %14s %12s %16s\n", "matcher", "cells", "pairs/s", "iterations",
+              "largest error");
+  for (const Row& row : rows) {
+    std::printf("%-11s %-9s %14.0f %12.1f %16.1e\n", row.matcher.c_str(), name_of(row.cells),
+                row.pairs_per_second, row.iterations, row.largest_error);
   }
   std::printf("\nerrors are against the reference on float32 cells\n");
-  if (!json.empty()) {
-    write_json(json, {{"grid", grid}, {"dim", dim}, {"images", images}, {"threads", used}, {"rows", rows}});
-  }
 }
 
 }  // namespace
@@ -109,8 +146,10 @@ Run define_bench(CLI::App& command) {
   command.add_option("--grid", options->grid, "Cells per side")->capture_default_str();
   command.add_option("--dim", options->dim, "Dimensions of a cell")->capture_default_str();
   command.add_option("--images", options->images, "Size of the gallery")->capture_default_str();
-  command.add_option("--rerank", options->rerank, "Candidates of each query")->capture_default_str();
-  command.add_option("--threads", options->threads, "Threads; 0 for all cores")->capture_default_str();
+  command.add_option("--rerank", options->rerank, "Candidates of each query")
+      ->capture_default_str();
+  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
+      ->capture_default_str();
   command.add_option("--json", options->json, "The table for programs; - for standard output");
   return [options] { options->run(); };
 }

@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kSide = 4;
 constexpr std::size_t kHead = 100;
 
-// A query that the cosine of globals gets wrong and structural matching right, and the image that it then finds.
+// A query that the cosine of globals gets wrong and structural matching right, and the image that
+// it then finds.
 struct Rescue {
   std::size_t query = 0;
   std::size_t wrong = 0;
@@ -75,15 +76,18 @@ void explain(const GeneratedGrids& generated, std::size_t source, std::size_t ta
     const std::size_t j = order[k] % cells;
     const double contribution = result.contribution(i, j);
     shown += contribution;
-    std::printf("    (%zu,%zu) -> (%zu,%zu)   [%5.2f] x [%4.2f] / %zu = %.4f   %4.1f %% of the score\n",
-                i / kSide, i % kSide, j / kSide, j % kSide, scale * result.plan(i, j),
-                result.similarity[order[k]], cells * cells, contribution,
-                100.0 * contribution / result.score);
+    std::printf(
+        "    (%zu,%zu) -> (%zu,%zu)   [%5.2f] x [%4.2f] / %zu = %.4f   %4.1f %% of the score\n",
+        i / kSide, i % kSide, j / kSide, j % kSide, scale * result.plan(i, j),
+        result.similarity[order[k]], cells * cells, contribution,
+        100.0 * contribution / result.score);
   }
-  std::printf("    the other %zu pairs %30s %.4f\n", cells * cells - kShown, "", result.score - shown);
-  std::printf("  structural similarity %43.4f   (%d iterations, marginal error %.1e)\n", result.score,
-              result.plan.iterations, result.plan.marginal_error);
-  std::printf("  no plan between these weights scores above %.4f (duality)\n", 1.0 - result.bracket->lower);
+  std::printf("    the other %zu pairs %30s %.4f\n", cells * cells - kShown, "",
+              result.score - shown);
+  std::printf("  structural similarity %43.4f   (%d iterations, marginal error %.1e)\n",
+              result.score, result.plan.iterations, result.plan.marginal_error);
+  std::printf("  no plan between these weights scores above %.4f (duality)\n",
+              1.0 - result.bracket->lower);
 }
 
 void run_demo() {
@@ -93,7 +97,8 @@ void run_demo() {
   const Rescue rescue = find_rescue(generated);
   if (!rescue.found) return;
   std::printf(
-      "\nimage %zu: the nearest by cosine is image %zu, of another class; re-ranked, it is image %zu, of its own. "
+      "\nimage %zu: the nearest by cosine is image %zu, of another class; re-ranked, it is image "
+      "%zu, of its own. "
       "Why?\n\n",
       rescue.query, rescue.wrong, rescue.right);
   explain(generated, rescue.query, rescue.right);

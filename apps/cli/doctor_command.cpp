@@ -18,14 +18,12 @@ struct DoctorCommand {
   void run() const {
     struct sysinfo memory {};
     ::sysinfo(&memory);
-    const double gib = static_cast<double>(memory.totalram) * memory.mem_unit / (1024.0 * 1024.0 * 1024.0);
-    Json report = {{"version", kVersion},
-                   {"compiler", kCompiler},
-                   {"build", kBuildType},
-                   {"threads", default_threads()},
-                   {"memory_gib", gib},
-                   {"matchers", matcher_names()},
-                   {"simd_targets", simd_targets()}};
+    const double gib =
+        static_cast<double>(memory.totalram) * memory.mem_unit / (1024.0 * 1024.0 * 1024.0);
+    Json report = {
+        {"version", kVersion},           {"compiler", kCompiler}, {"build", kBuildType},
+        {"threads", default_threads()},  {"memory_gib", gib},     {"matchers", matcher_names()},
+        {"simd_targets", simd_targets()}};
     report["features"] = Json::array();
     for (const Feature& feature : kFeatures) {
       report["features"].push_back({{"name", feature.name},
@@ -47,8 +45,9 @@ struct DoctorCommand {
     print_list("SIMD targets", simd_targets());
     std::printf("\n");
     for (const Feature& feature : kFeatures) {
-      std::printf("%-3s  %-11s %s%s%s\n", feature.built_in ? "yes" : "no", feature.name, feature.purpose,
-                  feature.built_in ? "" : ": install ", feature.built_in ? "" : feature.package);
+      std::printf("%-3s  %-11s %s%s%s\n", feature.built_in ? "yes" : "no", feature.name,
+                  feature.purpose, feature.built_in ? "" : ": install ",
+                  feature.built_in ? "" : feature.package);
     }
   }
 };

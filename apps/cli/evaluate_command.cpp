@@ -35,19 +35,21 @@ void EvaluateCommand::run() const {
   params.seed = seed;
   params.rerank.clear();
   for (const std::int64_t k : rerank) {
-    if (k < 0) throw Error("--rerank " + std::to_string(k) + ": K must be 0 (plain cosine) or more");
+    if (k < 0)
+      throw Error("--rerank " + std::to_string(k) + ": K must be 0 (plain cosine) or more");
     params.rerank.push_back(static_cast<std::size_t>(k));
   }
   make_matcher(match.matcher);  // a wrong name is told before the files are read
-  const GridSet set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage), match.threads,
-                                 progress_bar("load"));
+  const GridSet set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage),
+                                 match.threads, progress_bar("load"));
   if (grid != 0 && grid * grid != set.cells_per_grid()) {
-    throw Error(grids.cells + ": has " + std::to_string(set.cells_per_grid()) + " cells an image, --grid " +
-                std::to_string(grid) + " means " + std::to_string(grid * grid) +
-                ": embed with that grid, or leave --grid out");
+    throw Error(grids.cells + ": has " + std::to_string(set.cells_per_grid()) +
+                " cells an image, --grid " + std::to_string(grid) + " means " +
+                std::to_string(grid * grid) + ": embed with that grid, or leave --grid out");
   }
   const std::vector<std::int64_t> label_values = load_labels(labels, set.size());
-  const Evaluation evaluation = evaluate(set.view(), label_values, params, progress_bar("evaluate"));
+  const Evaluation evaluation =
+      evaluate(set.view(), label_values, params, progress_bar("evaluate"));
   if (!json.empty()) write_json(json, to_json(evaluation, per_class));
   if (json != "-") print_table(evaluation);
 }
@@ -58,12 +60,15 @@ Run define_evaluate(CLI::App& command) {
   auto options = std::make_shared<EvaluateCommand>();
   options->grids.define(command);
   command.add_option("--labels", options->labels, "Classes, .npy int64 [images]")->required();
-  command.add_option("--rerank", options->rerank, "How many candidates are re-ranked; several with commas")
+  command
+      .add_option("--rerank", options->rerank,
+                  "How many candidates are re-ranked; several with commas")
       ->delimiter(',')
       ->capture_default_str();
   command.add_option("--grid", options->grid, "Cells per side that the files must have");
   options->match.define(command);
-  command.add_flag("--nmi", options->nmi, "Also cluster the globals and print the mutual information");
+  command.add_flag("--nmi", options->nmi,
+                   "Also cluster the globals and print the mutual information");
   command.add_option("--seed", options->seed, "Of the clustering")->capture_default_str();
   command.add_flag("--per-class", options->per_class, "Numbers of each class in the JSON file");
   command.add_option("--json", options->json, "Results for programs; - for standard output");

@@ -29,8 +29,9 @@ struct GenerateCommand {
     labels.commit();
     globals.commit();
     cells.commit();
-    std::cout << grids.size << " grids of " << params.grid << " x " << params.grid << " x " << grids.dim
-              << ", " << params.classes << " classes: " << out << ".{cells,globals,labels}.npy\n";
+    std::cout << grids.size << " grids of " << params.grid << " x " << params.grid << " x "
+              << grids.dim << ", " << params.classes << " classes: " << out
+              << ".{cells,globals,labels}.npy\n";
   }
 };
 

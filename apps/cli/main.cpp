@@ -3,6 +3,8 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string>
+#include <string_view>
 
 #include "command.h"
 #include "diml/error.h"
@@ -15,18 +17,36 @@ namespace {
 constexpr std::array kCommands = {
     Command{"match", "Structural similarity of pairs of grids",
             "diml match --cells C.npy --globals V.npy --pairs P.npy --out S.npy", define_match},
-    Command{"evaluate", "P@1, R-Precision, MAP@R of a labelled set, with and without structural re-ranking",
-            "diml evaluate --cells C.npy --globals V.npy --labels L.npy --rerank 0,100", define_evaluate},
+    Command{"evaluate",
+            "P@1, R-Precision, MAP@R of a labelled set, with and without structural re-ranking",
+            "diml evaluate --cells C.npy --globals V.npy --labels L.npy --rerank 0,100",
+            define_evaluate},
     Command{"generate", "Make grids to try things with: creatures made of parts",
             "diml generate --images 5000 --classes 100 --out creatures", define_generate},
-    Command{"bench", "How fast this machine matches", "diml bench --grid 4 --dim 128", define_bench},
-    Command{"doctor", "What this build has, what is missing, what the machine offers", "diml doctor",
-            define_doctor},
-    Command{"demo", "A tour on generated grids: evaluation, re-ranking, why two of them match", "diml demo",
-            define_demo},
+    Command{"bench", "How fast this machine matches", "diml bench --grid 4 --dim 128",
+            define_bench},
+    Command{"doctor", "What this build has, what is missing, what the machine offers",
+            "diml doctor", define_doctor},
+    Command{"demo", "A tour on generated grids: evaluation, re-ranking, why two of them match",
+            "diml demo", define_demo},
 };
 
-int run(int argc, char** argv) {
+// The command that the arguments name, for messages: "diml match".
+std::string command_of(int argc, char** argv) {
+  for (const Command& command : kCommands) {
+    if (argc > 1 && std::string_view(argv[1]) == command.name)
+      return std::string("diml ") + command.name;
+  }
+  return "diml";
+}
+
+int parse_and_run(int argc, char** argv) {
+  if (argc > 1 && argv[1][0] != '-' && command_of(argc, argv) == "diml") {
+    std::string known;
+    for (const Command& command : kCommands)
+      known += std::string(known.empty() ? "" : ", ") + command.name;
+    throw Error(std::string("there is no command '") + argv[1] + "': " + known);
+  }
   CLI::App program{"diml: image similarity that can say why"};
   program.set_version_flag("--version", std::string("diml ") + kVersion);
   program.require_subcommand(1);
@@ -38,33 +58,30 @@ int run(int argc, char** argv) {
     apps[c]->footer(std::string("Example:\n  ") + kCommands[c].example);
     runs[c] = kCommands[c].define(*apps[c]);
   }
-  std::string chosen = "diml";
   try {
     program.parse(argc, argv);
-    for (std::size_t c = 0; c < kCommands.size(); ++c) {
-      if (!apps[c]->parsed()) continue;
-      chosen += std::string(" ") + kCommands[c].name;
-      runs[c]();
-    }
-    return 0;
   } catch (const CLI::Success& help) {  // --help, --version
     return program.exit(help);
+  }
+  for (std::size_t c = 0; c < kCommands.size(); ++c) {
+    if (apps[c]->parsed()) runs[c]();
+  }
+  return 0;
+}
+
+// The one place where errors become messages and exit codes: 2 for a wrong call, 1 for anything
+// else.
+int run(int argc, char** argv) {
+  const std::string command = command_of(argc, argv);
+  try {
+    return parse_and_run(argc, argv);
   } catch (const CLI::ParseError& error) {
-    std::string command = "diml";
-    for (std::size_t c = 0; c < kCommands.size(); ++c) {
-      if (apps[c]->parsed() || (argc > 1 && std::string(argv[1]) == kCommands[c].name)) {
-        command += std::string(" ") + kCommands[c].name;
-        break;
-      }
-    }
     std::cerr << command << ": " << error.what() << " (see " << command << " --help)\n";
     return 2;
-  } catch (const Error& error) {
-    std::cerr << chosen << ": " << error.what() << "\n";
   } catch (const std::bad_alloc&) {
-    std::cerr << chosen << ": out of memory: try --storage float16, or fewer images at a time\n";
+    std::cerr << command << ": out of memory: try --storage float16, or fewer images at a time\n";
   } catch (const std::exception& error) {
-    std::cerr << chosen << ": " << error.what() << "\n";
+    std::cerr << command << ": " << error.what() << "\n";
   }
   return 1;
 }
@@ -83,4 +100,10 @@ void write_json(const std::string& path, const Json& json) {
 
 }  // namespace diml::cli
 
-int main(int argc, char** argv) { return diml::cli::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return diml::cli::run(argc, argv);
+  } catch (...) {  // no memory even for a message
+    return 1;
+  }
+}

@@ -64,10 +64,11 @@ struct Summary {
 
 std::string report_line(const Pair& pair, float score, const PairReport& report) {
   char line[256];
-  std::snprintf(line, sizeof line, "%lld,%lld,%.9g,%d,%.3g,%d,%d,%d,%d", static_cast<long long>(pair.source),
-                static_cast<long long>(pair.target), static_cast<double>(score), report.iterations,
-                report.marginal_error, report.converged, report.fallbacks.uniform_source,
-                report.fallbacks.uniform_target, report.fallbacks.log_domain);
+  std::snprintf(line, sizeof line, "%lld,%lld,%.9g,%d,%.3g,%d,%d,%d,%d",
+                static_cast<long long>(pair.source), static_cast<long long>(pair.target),
+                static_cast<double>(score), report.iterations, report.marginal_error,
+                report.converged, report.fallbacks.uniform_source, report.fallbacks.uniform_target,
+                report.fallbacks.log_domain);
   std::string text = line;
   if (report.bracket) {
     std::snprintf(line, sizeof line, ",%.9g,%.9g", report.bracket->lower, report.bracket->upper);
@@ -85,8 +86,8 @@ void MatchCommand::run() const {
   const bool distance = quantity == "distance";
   if (distance && !plans.empty()) throw Error("--plans goes with --quantity similarity");
   const std::unique_ptr<Matcher> matcher = make_matcher(match.matcher, {match.threads});
-  const GridSet set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage), match.threads,
-                                 progress_bar("load"));
+  const GridSet set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage),
+                                 match.threads, progress_bar("load"));
   const std::vector<Pair> all_pairs = load_pairs(pairs, set.size());
   const std::size_t plan_size = set.cells_per_grid() * set.cells_per_grid();
 
@@ -94,15 +95,17 @@ void MatchCommand::run() const {
   NpyWriter score_file(out, ArrayType::float32, std::vector<std::size_t>{all_pairs.size()});
   std::optional<NpyWriter> plan_file;
   if (!plans.empty()) {
-    plan_file.emplace(plans, ArrayType::float32,
-                      std::vector<std::size_t>{all_pairs.size(), set.cells_per_grid(), set.cells_per_grid()});
+    plan_file.emplace(
+        plans, ArrayType::float32,
+        std::vector<std::size_t>{all_pairs.size(), set.cells_per_grid(), set.cells_per_grid()});
   }
   std::optional<OutputFile> report_file;
   if (!report.empty()) {
     report_file.emplace(report);
-    report_file->write(std::string("source,target,") + quantity +
-                       ",iterations,marginal_error,converged,uniform_source,uniform_target,log_domain" +
-                       (certify ? ",cost_lower,cost_upper\n" : "\n"));
+    report_file->write(
+        std::string("source,target,") + quantity +
+        ",iterations,marginal_error,converged,uniform_source,uniform_target,log_domain" +
+        (certify ? ",cost_lower,cost_upper\n" : "\n"));
   }
 
   Summary summary;
@@ -111,7 +114,8 @@ void MatchCommand::run() const {
   std::vector<float> plan_values;
   std::vector<PairReport> reports;
   for (std::size_t first = 0; first < all_pairs.size(); first += kPairsAtOnce) {
-    const auto some = std::span(all_pairs).subspan(first, std::min(kPairsAtOnce, all_pairs.size() - first));
+    const auto some =
+        std::span(all_pairs).subspan(first, std::min(kPairsAtOnce, all_pairs.size() - first));
     scores.resize(some.size());
     reports.assign(some.size(), {});
     const PairBatch batch{set.view(), set.view(), some};
@@ -120,7 +124,8 @@ void MatchCommand::run() const {
       matcher->plans(batch, params, scores, plan_values, reports);
       plan_file->append(plan_values);
     } else {
-      matcher->score(batch, params, scores, reports, distance ? Quantity::distance : Quantity::similarity);
+      matcher->score(batch, params, scores, reports,
+                     distance ? Quantity::distance : Quantity::similarity);
     }
     score_file.append(std::span<const float>(scores));
     for (std::size_t k = 0; k < some.size(); ++k) {
@@ -135,12 +140,15 @@ void MatchCommand::run() const {
 
   if (!json.empty()) write_json(json, summary.to_json(certify));
   if (json != "-") {
-    std::cout << summary.pairs << " pairs matched by '" << matcher->name() << "' into " << out << "\n";
+    std::cout << summary.pairs << " pairs matched by '" << matcher->name() << "' into " << out
+              << "\n";
     if (summary.unconverged > 0) {
-      std::cout << summary.unconverged << " did not converge: raise --max-iterations or --tolerance\n";
+      std::cout << summary.unconverged
+                << " did not converge: raise --max-iterations or --tolerance\n";
     }
     if (summary.uniform_marginals > 0) {
-      std::cout << summary.uniform_marginals << " had no positive correlation on a side: uniform there\n";
+      std::cout << summary.uniform_marginals
+                << " had no positive correlation on a side: uniform there\n";
     }
     if (certify) std::cout << "largest duality gap " << summary.largest_gap << "\n";
   }
@@ -151,14 +159,18 @@ void MatchCommand::run() const {
 Run define_match(CLI::App& command) {
   auto options = std::make_shared<MatchCommand>();
   options->grids.define(command);
-  command.add_option("--pairs", options->pairs, "Pairs (source, target), .npy int64 [pairs, 2]")->required();
-  command.add_option("--out", options->out, "Structural similarities, .npy float32 [pairs]")->required();
-  command.add_option("--plans", options->plans, "Transport plans, .npy float32 [pairs, cells, cells]");
+  command.add_option("--pairs", options->pairs, "Pairs (source, target), .npy int64 [pairs, 2]")
+      ->required();
+  command.add_option("--out", options->out, "Structural similarities, .npy float32 [pairs]")
+      ->required();
+  command.add_option("--plans", options->plans,
+                     "Transport plans, .npy float32 [pairs, cells, cells]");
   options->match.define(command);
   command.add_option("--quantity", options->quantity, "similarity, or distance (sum of T_ij d_ij)")
       ->capture_default_str();
   command.add_option("--report", options->report, "How each pair was solved, .csv");
-  command.add_flag("--certify", options->certify, "Bracket each pair's least transport cost by a duality gap");
+  command.add_flag("--certify", options->certify,
+                   "Bracket each pair's least transport cost by a duality gap");
   command.add_option("--json", options->json, "A summary for programs; - for standard output");
   return [options] { options->run(); };
 }

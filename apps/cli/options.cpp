@@ -5,11 +5,13 @@
 namespace diml::cli {
 
 void MatchOptions::define(CLI::App& command) {
-  command.add_option("--marginals", marginals, "Weights of the cells: cross_correlation or uniform")
+  command
+      .add_option("--marginals", marginals, "Weights of the cells: cross_correlation or uniform")
       ->capture_default_str();
   command.add_option("--lambda", transport.lambda, "Entropic regularisation, at least 0.001")
       ->capture_default_str();
-  command.add_option("--matcher", matcher, "auto, cpu, reference (slow, double) or exact (no entropy)")
+  command
+      .add_option("--matcher", matcher, "auto, cpu, reference (slow, double) or exact (no entropy)")
       ->capture_default_str();
   command.add_option("--tolerance", transport.tolerance, "L1 marginal error at which a pair stops")
       ->capture_default_str();
@@ -27,11 +29,13 @@ MatchParams MatchOptions::params() const {
 
 void GridOptions::define(CLI::App& command) {
   command.add_option("--cells", cells, "Cells, .npy float [images, cells, dimensions]")->required();
-  command.add_option("--globals", globals,
-                     "Global vectors, .npy float [images, dimensions]; the mean of the cells without it");
+  command.add_option(
+      "--globals", globals,
+      "Global vectors, .npy float [images, dimensions]; the mean of the cells without it");
   command
       .add_option("--storage", storage,
-                  "How cells are held in memory: float32, float16 (half the memory) or bfloat16 (also faster on "
+                  "How cells are held in memory: float32, float16 (half the memory) or bfloat16 "
+                  "(also faster on "
                   "some CPUs)")
       ->capture_default_str();
 }

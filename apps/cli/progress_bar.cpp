@@ -18,7 +18,8 @@ Progress progress_bar(std::string label) {
     std::string bar(static_cast<std::size_t>(filled), '#');
     bar.resize(kWidth, '.');
     std::fprintf(stderr, "\r%s [%s] %3.0f%% %zu/%zu, %.0f/s, %.0f s left \033[K", label.c_str(),
-                 bar.c_str(), 100.0 * share, done, total, static_cast<double>(done) / (elapsed + 1e-9),
+                 bar.c_str(), 100.0 * share, done, total,
+                 static_cast<double>(done) / (elapsed + 1e-9),
                  elapsed * (1.0 - share) / (share + 1e-9));
     if (done >= total) std::fprintf(stderr, "\r\033[K");
     std::fflush(stderr);

@@ -6,7 +6,8 @@
 
 namespace diml::cli {
 
-// A progress bar on standard error when that is a terminal, nothing elsewhere. The bar goes when the work is done.
+// A progress bar on standard error when that is a terminal, nothing elsewhere. The bar goes when
+// the work is done.
 Progress progress_bar(std::string label);
 
 }  // namespace diml::cli

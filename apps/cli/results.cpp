@@ -7,7 +7,8 @@ namespace {
 
 constexpr double kPercent = 100.0;
 
-void add_metrics(Json& json, const RetrievalMetrics& metrics, const std::vector<std::size_t>& recall_ks) {
+void add_metrics(Json& json, const RetrievalMetrics& metrics,
+                 const std::vector<std::size_t>& recall_ks) {
   json["p_at_1"] = kPercent * metrics.p_at_1;
   json["r_precision"] = kPercent * metrics.r_precision;
   json["map_at_r"] = kPercent * metrics.map_at_r;
@@ -39,7 +40,8 @@ Json to_json(const Evaluation& evaluation, bool per_class) {
     json["results"].push_back(std::move(one));
   }
   if (evaluation.nmi) json["nmi"] = kPercent * *evaluation.nmi;
-  json["seconds"] = {{"first_stage", evaluation.first_stage_seconds}, {"rerank", evaluation.rerank_seconds}};
+  json["seconds"] = {{"first_stage", evaluation.first_stage_seconds},
+                     {"rerank", evaluation.rerank_seconds}};
   return json;
 }
 
@@ -48,7 +50,8 @@ void print_table(const Evaluation& evaluation) {
   if (evaluation.left_out > 0) {
     std::printf(" (%zu left out: alone in their class)", evaluation.left_out);
   }
-  std::printf("\n\n%8s %8s %8s %8s %10s %10s", "rerank", "P@1", "RP", "MAP@R", "RP paper", "MAP paper");
+  std::printf("\n\n%8s %8s %8s %8s %10s %10s", "rerank", "P@1", "RP", "MAP@R", "RP paper",
+              "MAP paper");
   for (const std::size_t k : evaluation.recall_ks) {
     if (k > 1) std::printf(" %6s", ("R@" + std::to_string(k)).c_str());
   }

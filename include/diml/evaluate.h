@@ -15,7 +15,8 @@
 namespace diml {
 
 struct EvaluateParams {
-  std::vector<std::size_t> rerank = {0, 100};  // each K is evaluated from its own candidates; 0 is the plain cosine
+  std::vector<std::size_t> rerank = {
+      0, 100};  // each K is evaluated from its own candidates; 0 is the plain cosine
   MatchParams match;
   std::string matcher = "auto";
   int threads = 0;

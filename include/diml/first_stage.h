@@ -35,14 +35,14 @@ class FirstStage {
   virtual ~FirstStage() = default;
   virtual const char* name() const = 0;
 
-  // The `depth` nearest of each query, fewer where the gallery has fewer. exclude: the id that query q must not find
-  // (itself), [queries], or empty.
+  // The `depth` nearest of each query, fewer where the gallery has fewer. exclude: the id that
+  // query q must not find (itself), [queries], or empty.
   virtual Ranking search(VectorsView queries, std::size_t depth,
                          std::span<const std::int64_t> exclude = {}) const = 0;
 };
 
-// Compares with every vector, a block at a time: no queries x gallery matrix is ever held. The scores of a query do not
-// depend on the other queries. The gallery must outlive the first stage.
+// Compares with every vector, a block at a time: no queries x gallery matrix is ever held. The
+// scores of a query do not depend on the other queries. The gallery must outlive the first stage.
 std::unique_ptr<FirstStage> make_exact_first_stage(VectorsView gallery, int threads = 0);
 
 }  // namespace diml

@@ -8,9 +8,10 @@
 
 namespace diml {
 
-// Grids without images, for tests, benchmarks and the first demo: creatures made of parts. Classes share the
-// kinds of parts and differ in how each looks; images of a class differ in where the parts are, in the background
-// and in noise. The same parameters give the same grids on every machine and any number of threads.
+// Grids without images, for tests, benchmarks and the first demo: creatures made of parts. Classes
+// share the kinds of parts and differ in how each looks; images of a class differ in where the
+// parts are, in the background and in noise. The same parameters give the same grids on every
+// machine and any number of threads.
 struct GeneratedParams {
   std::size_t size = 1000;
   std::size_t classes = 50;

@@ -11,19 +11,20 @@
 
 namespace diml {
 
-constexpr std::size_t kMostCells = 14 * 14;
+constexpr std::size_t kMostCells = std::size_t{14} * 14;
 constexpr std::size_t kMostDimensions = 4096;
 
-// How cells lie in memory; sums are always float32 or better. float16 halves the memory at an error of about 1e-5 in
-// a score. bfloat16 halves it too, and the time of the similarities on CPUs with bfloat16 dot products, at about 3e-4.
+// How cells lie in memory; sums are always float32 or better. float16 halves the memory at an error
+// of about 1e-5 in a score. bfloat16 halves it too, and the time of the similarities on CPUs with
+// bfloat16 dot products, at about 3e-4.
 enum class CellType : std::uint8_t { float32, float16, bfloat16 };
 
 std::size_t size_of(CellType type);
 const char* name_of(CellType type);
 CellType cell_type_from(std::string_view name);
 
-// One image: R unit cells x D, row-major, and one unit global vector. A zero cell is allowed: it resembles nothing.
-// Pointers need no alignment beyond their element's.
+// One image: R unit cells x D, row-major, and one unit global vector. A zero cell is allowed: it
+// resembles nothing. Pointers need no alignment beyond their element's.
 struct GridView {
   const void* cells = nullptr;  // [count, dim] of `type`
   CellType type = CellType::float32;
@@ -76,7 +77,8 @@ class GridSet {
 // A grid that owns its cells: a set of one.
 class EmbeddingGrid {
  public:
-  // cells: [count, dim] of any scale, normalised here; global: [dim], or empty for the mean of the cells.
+  // cells: [count, dim] of any scale, normalised here; global: [dim], or empty for the mean of the
+  // cells.
   EmbeddingGrid(std::span<const float> cells, std::size_t dim, std::span<const float> global = {},
                 CellType type = CellType::float32);
   GridView view() const { return set_[0]; }

@@ -10,10 +10,11 @@
 
 namespace diml {
 
-// Arrays on disk that become what the library computes with. What does not fit is refused with the file's name and
-// the remedy.
+// Arrays on disk that become what the library computes with. What does not fit is refused with the
+// file's name and the remedy.
 
-// cells: .npy float [N, R, D]; globals: .npy float [N, D], or "" for the means of the cells. Both are normalised.
+// cells: .npy float [N, R, D]; globals: .npy float [N, D], or "" for the means of the cells. Both
+// are normalised.
 GridSet load_grids(const std::string& cells, const std::string& globals, CellType storage,
                    int threads = 0, const Progress& progress = {});
 

@@ -16,8 +16,9 @@ struct KMeansParams {
   int threads = 0;
 };
 
-// Lloyd's algorithm from randomly drawn vectors. Returns the cluster of each vector, [count]; the same for any number
-// of threads. A cluster that loses all its vectors takes the one that lies farthest from its own centre.
+// Lloyd's algorithm from randomly drawn vectors. Returns the cluster of each vector, [count]; the
+// same for any number of threads. A cluster that loses all its vectors takes the one that lies
+// farthest from its own centre.
 std::vector<std::int64_t> kmeans(VectorsView vectors, const KMeansParams& params,
                                  const Progress& progress = {});
 

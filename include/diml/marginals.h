@@ -10,21 +10,24 @@ namespace diml {
 
 // How much each cell weighs in a match.
 enum class MarginalRule : std::uint8_t {
-  cross_correlation,  // a cell weighs what it shares with the *other* image's global: max(0, <global, cell>)
+  cross_correlation,  // a cell weighs what it shares with the *other* image's global: max(0,
+                      // <global, cell>)
   uniform,            // 1 / R
 };
 
 const char* name_of(MarginalRule rule);
 MarginalRule marginal_rule_from(std::string_view name);
 
-// A side whose correlations sum to no more than this has none: float32 cannot tell it from 0, so no backend tries to.
+// A side whose correlations sum to no more than this has none: float32 cannot tell it from 0, so no
+// backend tries to.
 constexpr double kNoCorrelation = 1e-6;
 
 // Where the documented answer to a degenerate input was given.
 struct Fallbacks {
   bool uniform_source = false;  // no source cell correlates with the target's global
   bool uniform_target = false;  // no target cell correlates with the source's global
-  bool log_domain = false;      // the kernel would have left the number range: solved through logarithms
+  bool log_domain =
+      false;  // the kernel would have left the number range: solved through logarithms
 
   bool any() const { return uniform_source || uniform_target || log_domain; }
   bool operator==(const Fallbacks&) const = default;

@@ -25,8 +25,9 @@ struct StructuralMatch {
   Marginals marginals;             // with the fallbacks that were used
   TransportPlan plan;              // T, with iterations, marginal error and converged
   double score = 0.0;              // structural similarity, sum_ij T_ij S_ij
-  double distance = 0.0;           // structural distance, sum_ij T_ij d_ij with d_ij = sqrt(2 - 2 S_ij)
-  std::optional<Bracket> bracket;  // of the least transport cost: present on Certificate::duality_gap
+  double distance = 0.0;  // structural distance, sum_ij T_ij d_ij with d_ij = sqrt(2 - 2 S_ij)
+  std::optional<Bracket>
+      bracket;  // of the least transport cost: present on Certificate::duality_gap
 
   // What the pair of cells adds to the score. All of them sum to it.
   double contribution(std::size_t i, std::size_t j) const {
@@ -34,7 +35,8 @@ struct StructuralMatch {
   }
 };
 
-// Throws when the grids differ in D or a parameter is out of range. No finite grids give NaN or infinity.
+// Throws when the grids differ in D or a parameter is out of range. No finite grids give NaN or
+// infinity.
 StructuralMatch match(GridView source, GridView target, const MatchParams& params = {});
 
 }  // namespace diml

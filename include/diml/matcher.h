@@ -17,8 +17,8 @@ struct Pair {
   std::int64_t target;
 };
 
-// Pairs of grids from two sets, which may be the same set and may differ in cells per grid, not in D. Runs of
-// pairs with one source are fastest.
+// Pairs of grids from two sets, which may be the same set and may differ in cells per grid, not in
+// D. Runs of pairs with one source are fastest.
 struct PairBatch {
   GridSetView sources;
   GridSetView targets;
@@ -33,15 +33,16 @@ struct PairReport {
   double marginal_error = 0.0;
   bool converged = false;
   Fallbacks fallbacks;
-  std::optional<Bracket> bracket;  // of the least transport cost: present on Certificate::duality_gap
+  std::optional<Bracket>
+      bracket;  // of the least transport cost: present on Certificate::duality_gap
 };
 
 struct MatcherOptions {
   int threads = 0;  // 0: default_threads()
 };
 
-// Matches many pairs. A pair's result never depends on the other pairs of the batch, their order, the batch's
-// size or the number of threads: it is the same bit for bit.
+// Matches many pairs. A pair's result never depends on the other pairs of the batch, their order,
+// the batch's size or the number of threads: it is the same bit for bit.
 class Matcher {
  public:
   virtual ~Matcher() = default;
@@ -72,14 +73,17 @@ class Matcher {
                      std::size_t reports, const Outputs& outputs) const;
 };
 
-// name: "reference", "cpu", "exact", or "auto" for the fastest that was built. Throws on others, with the list.
+// name: "reference", "cpu", "exact", or "auto" for the fastest that was built. Throws on others,
+// with the list.
 std::unique_ptr<Matcher> make_matcher(std::string_view name = "auto", MatcherOptions options = {});
 std::vector<std::string> matcher_names();
 
-// The SIMD instruction sets that the cpu solver can use on this machine, best first; empty without it.
+// The SIMD instruction sets that the cpu solver can use on this machine, best first; empty without
+// it.
 std::vector<std::string> simd_targets();
 
-// Forces one of simd_targets() for the whole process; "" goes back to the best. For tests and benchmarks.
+// Forces one of simd_targets() for the whole process; "" goes back to the best. For tests and
+// benchmarks.
 void force_simd_target(std::string_view name);
 
 }  // namespace diml

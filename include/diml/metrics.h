@@ -8,8 +8,9 @@
 
 namespace diml {
 
-// Fractions from 0 to 1, means over queries. R is the number of gallery images of the query's class, the query not
-// counted; the paper's tables count it, and call the same names what is here `_paper`.
+// Fractions from 0 to 1, means over queries. R is the number of gallery images of the query's
+// class, the query not counted; the paper's tables count it, and call the same names what is here
+// `_paper`.
 struct RetrievalMetrics {
   std::size_t queries = 0;
   double p_at_1 = 0.0;
@@ -24,8 +25,9 @@ class MetricsAccumulator {
  public:
   explicit MetricsAccumulator(std::vector<std::size_t> recall_ks = {1, 2, 4, 8, 10, 100});
 
-  // ranked_labels: the labels of the ranked gallery, the query itself not among them, at least relevant + 1 deep or
-  // the whole gallery. relevant: R. A query with R = 0 is left out, and counted.
+  // ranked_labels: the labels of the ranked gallery, the query itself not among them, at least
+  // relevant + 1 deep or the whole gallery. relevant: R. A query with R = 0 is left out, and
+  // counted.
   void add(std::int64_t label, std::span<const std::int64_t> ranked_labels, std::size_t relevant);
 
   RetrievalMetrics overall() const;
@@ -35,11 +37,14 @@ class MetricsAccumulator {
 
  private:
   std::vector<std::size_t> recall_ks_;
-  std::map<std::int64_t, RetrievalMetrics> sums_;  // by class; not yet divided by the number of queries
+  std::map<std::int64_t, RetrievalMetrics>
+      sums_;  // by class; not yet divided by the number of queries
   std::size_t left_out_ = 0;
 };
 
-// Mutual information of two labellings over the mean of their entropies: 1 for the same partition, 0 for unrelated ones.
-double normalised_mutual_information(std::span<const std::int64_t> x, std::span<const std::int64_t> y);
+// Mutual information of two labellings over the mean of their entropies: 1 for the same partition,
+// 0 for unrelated ones.
+double normalised_mutual_information(std::span<const std::int64_t> x,
+                                     std::span<const std::int64_t> y);
 
 }  // namespace diml

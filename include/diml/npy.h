@@ -19,8 +19,8 @@ const char* name_of(ArrayType type);
 // "[60502, 16, 128]": how shapes are written in messages.
 std::string shape_text(std::span<const std::size_t> shape);
 
-// A .npy file open for reading. The header and the file's length are checked on opening, so a truncated file
-// is refused before anything is computed from it.
+// A .npy file open for reading. The header and the file's length are checked on opening, so a
+// truncated file is refused before anything is computed from it.
 class NpyFile {
  public:
   explicit NpyFile(std::string path);

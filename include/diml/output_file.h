@@ -6,9 +6,9 @@
 
 namespace diml {
 
-// A file that appears under its name whole or not at all: written beside its place, synced and renamed by
-// commit(). Without commit() nothing is left behind, not even after a kill where the file system has
-// unnamed temporary files.
+// A file that appears under its name whole or not at all: written beside its place, synced and
+// renamed by commit(). Without commit() nothing is left behind, not even after a kill where the
+// file system has unnamed temporary files.
 class OutputFile {
  public:
   explicit OutputFile(std::string path);

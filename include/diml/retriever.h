@@ -19,14 +19,15 @@ struct ScoredRanking {
   std::vector<float> structural;  // [queries, head]
 };
 
-// Multi-scale matching: cosine of globals finds candidates, cosine + structural similarity orders the head.
-// The gallery's memory must outlive the retriever.
+// Multi-scale matching: cosine of globals finds candidates, cosine + structural similarity orders
+// the head. The gallery's memory must outlive the retriever.
 class Retriever {
  public:
   Retriever(GridSetView gallery, MatchParams params = {}, std::string_view matcher = "auto",
             int threads = 0);
 
-  // Stage 1: `depth` candidates of each query. exclude: the gallery id that query q must not find, or empty.
+  // Stage 1: `depth` candidates of each query. exclude: the gallery id that query q must not find,
+  // or empty.
   Ranking candidates(GridSetView queries, std::size_t depth,
                      std::span<const std::int64_t> exclude = {}) const;
 
@@ -40,8 +41,8 @@ class Retriever {
   std::unique_ptr<Matcher> matcher_;
 };
 
-// The ids of query `query` after re-ranking: the first k by cosine + structural similarity, ties by lower id, the rest
-// in stage-1 order. k at most scored.head; each k uses its own candidates only.
+// The ids of query `query` after re-ranking: the first k by cosine + structural similarity, ties by
+// lower id, the rest in stage-1 order. k at most scored.head; each k uses its own candidates only.
 std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k);
 
 }  // namespace diml

@@ -8,11 +8,13 @@ namespace diml {
 // Called between blocks of long work, always from the thread that started it.
 using Progress = std::function<void(std::size_t done, std::size_t total)>;
 
-// The number of threads that `threads = 0` stands for: DIML_THREADS, else OMP_NUM_THREADS, else all cores.
+// The number of threads that `threads = 0` stands for: DIML_THREADS, else OMP_NUM_THREADS, else all
+// cores.
 int default_threads();
 
-// Runs body(begin, end) over [0, count) in chunks of at most `grain`, on `threads` threads (0: default_threads()).
-// The first exception that a chunk throws is rethrown here after all chunks have ended.
+// Runs body(begin, end) over [0, count) in chunks of at most `grain`, on `threads` threads (0:
+// default_threads()). The first exception that a chunk throws is rethrown here after all chunks
+// have ended.
 void parallel_for(std::size_t count, std::size_t grain, int threads,
                   const std::function<void(std::size_t begin, std::size_t end)>& body);
 

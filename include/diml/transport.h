@@ -10,9 +10,11 @@
 namespace diml {
 
 enum class Solver : std::uint8_t {
-  reference,  // Sinkhorn through logarithms, double, plain loops: never optimised, what the others are proved against
+  reference,  // Sinkhorn through logarithms, double, plain loops: never optimised, what the others
+              // are proved against
   cpu,        // Sinkhorn in float32 SIMD
-  exact,      // network simplex: the unregularised optimum; lambda, tolerance and max_iterations do not apply
+  exact,  // network simplex: the unregularised optimum; lambda, tolerance and max_iterations do not
+          // apply
 };
 
 const char* name_of(Solver solver);
@@ -20,14 +22,16 @@ bool is_available(Solver solver);  // cpu needs Highway, exact needs LEMON at bu
 
 struct TransportParams {
   Solver solver = Solver::reference;
-  double lambda = 0.05;      // entropic regularisation; paper, appendix A. At least kSmallestLambda.
-  double tolerance = 1e-4;   // L1 marginal error below which a pair has converged; docs/decisions/0003
+  double lambda = 0.05;  // entropic regularisation; paper, appendix A. At least kSmallestLambda.
+  double tolerance =
+      1e-4;  // L1 marginal error below which a pair has converged; docs/decisions/0003
   int max_iterations = 1000;  // docs/decisions/0003
 };
 
 constexpr double kSmallestLambda = 1e-3;
 
-// Throws on a lambda, tolerance or iteration count outside its range, or a solver that was not built.
+// Throws on a lambda, tolerance or iteration count outside its range, or a solver that was not
+// built.
 void check_params(const TransportParams& params);
 
 struct MatrixView {
@@ -42,7 +46,8 @@ struct TransportPlan {
   std::size_t rows = 0;                  // R_s
   std::size_t cols = 0;                  // R_t
   std::vector<double> mass;              // T, [rows, cols], sums to 1
-  std::vector<double> target_potential;  // g, [cols]: lambda log b up to a constant; the dual the bracket starts from
+  std::vector<double> target_potential;  // g, [cols]: lambda log b up to a constant; the dual the
+                                         // bracket starts from
   int iterations = 0;
   double marginal_error = 0.0;  // sum_i |sum_j T_ij - mu_i|; the columns are met to rounding
   bool converged = false;
@@ -53,7 +58,8 @@ struct TransportPlan {
 
 // The plan that moves marginals.source (rows) onto marginals.target (columns) at least cost.
 // cost: [R_s, R_t], finite.
-TransportPlan solve(MatrixView cost, const Marginals& marginals, const TransportParams& params = {});
+TransportPlan solve(MatrixView cost, const Marginals& marginals,
+                    const TransportParams& params = {});
 
 // What the plan costs can be, for certain.
 struct Bracket {

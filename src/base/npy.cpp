@@ -24,7 +24,8 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kLongestHeader = 1 << 16;
 constexpr std::size_t kMostDimensions = 32;
 
-// The header is a Python dictionary literal. Three keys are known; the values are found behind them.
+// The header is a Python dictionary literal. Three keys are known; the values are found behind
+// them.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const std::size_t at = header.find(key);
   if (at == std::string_view::npos) return {};
@@ -246,7 +247,8 @@ void NpyWriter::append(std::span<const std::int64_t> values) {
 }
 
 void NpyWriter::commit() {
-  if (missing_ != 0) throw Error(file_.path() + ": as many elements must be written as its shape has");
+  if (missing_ != 0)
+    throw Error(file_.path() + ": as many elements must be written as its shape has");
   file_.commit();
 }
 

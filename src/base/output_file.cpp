@@ -69,7 +69,8 @@ void OutputFile::commit() {
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();
-  // The rename itself is durable once the folder is; a file system that cannot sync folders loses nothing.
+  // The rename itself is durable once the folder is; a file system that cannot sync folders loses
+  // nothing.
   const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);

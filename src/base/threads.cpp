@@ -31,7 +31,8 @@ void parallel_for(std::size_t count, std::size_t grain, int threads,
     return;
   }
 
-  // An exception must not leave an OpenMP region: keep the first, skip what is left, rethrow outside.
+  // An exception must not leave an OpenMP region: keep the first, skip what is left, rethrow
+  // outside.
   std::exception_ptr failure;
   std::atomic<bool> failed{false};
 #pragma omp parallel for schedule(dynamic) num_threads(workers)

@@ -43,7 +43,8 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
                 std::to_string(labels.size()) + " labels: one label a grid is needed");
   }
   if (grids.size < 2) throw Error("evaluation needs at least two grids");
-  if (params.rerank.empty()) throw Error("evaluation needs at least one re-ranking depth, such as 0");
+  if (params.rerank.empty())
+    throw Error("evaluation needs at least one re-ranking depth, such as 0");
 
   std::unordered_map<std::int64_t, std::size_t> class_sizes;
   for (const std::int64_t label : labels) ++class_sizes[label];
@@ -52,7 +53,8 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
   const std::size_t head = *std::max_element(params.rerank.begin(), params.rerank.end());
   std::vector<MetricsAccumulator> accumulators(params.rerank.size());
   const std::vector<std::size_t> recall_ks = accumulators.front().recall_ks();
-  // As deep as any number looks: R + 1 places for the paper's counting, the largest k of recall, the head.
+  // As deep as any number looks: R + 1 places for the paper's counting, the largest k of recall,
+  // the head.
   const std::size_t depth =
       std::max({head, largest_class, *std::max_element(recall_ks.begin(), recall_ks.end())});
 

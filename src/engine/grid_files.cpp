@@ -64,14 +64,17 @@ GridSet load_grids(const std::string& cells, const std::string& globals, CellTyp
     if (global_file) global_file->read_floats(begin * dim, global_values);
     for (std::size_t i = begin; i < end; ++i) {
       const auto part = [&](const std::vector<float>& values, std::size_t length) {
-        return values.empty() ? std::span<const float>()
-                              : std::span<const float>(values).subspan((i - begin) * length, length);
+        return values.empty()
+                   ? std::span<const float>()
+                   : std::span<const float>(values).subspan((i - begin) * length, length);
       };
       try {
         grids.set(i, part(cell_values, cells_per_grid * dim), part(global_values, dim));
       } catch (const Error& error) {
-        throw Error(cells + (global_file ? " or " + globals : std::string()) + ": image " +
-                    std::to_string(i) + ": " + error.what());
+        std::string message = cells;
+        if (global_file) message += " or " + globals;
+        message += ": image " + std::to_string(i) + ": ";
+        throw Error(message + error.what());
       }
     }
   };
@@ -79,9 +82,8 @@ GridSet load_grids(const std::string& cells, const std::string& globals, CellTyp
   const std::size_t stretch = std::max<std::size_t>(size / 50, 16 * kGridsAtOnce);
   for (std::size_t first = 0; first < size; first += stretch) {
     const std::size_t count = std::min(stretch, size - first);
-    parallel_for(count, kGridsAtOnce, threads, [&](std::size_t begin, std::size_t end) {
-      load(first + begin, first + end);
-    });
+    parallel_for(count, kGridsAtOnce, threads,
+                 [&](std::size_t begin, std::size_t end) { load(first + begin, first + end); });
     if (progress) progress(first + count, size);
   }
   return grids;

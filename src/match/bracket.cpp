@@ -7,8 +7,8 @@
 namespace diml {
 namespace {
 
-// Two c-transforms make any g feasible: f_i = min_j C_ij - g_j, then g_j = min_i C_ij - f_i. A target without
-// mass has g = -infinity, constrains nothing and becomes finite in the second step.
+// Two c-transforms make any g feasible: f_i = min_j C_ij - g_j, then g_j = min_i C_ij - f_i. A
+// target without mass has g = -infinity, constrains nothing and becomes finite in the second step.
 double feasible_dual(MatrixView cost, const Marginals& marginals, std::vector<double> g) {
   std::vector<double> f(cost.rows, std::numeric_limits<double>::infinity());
   for (std::size_t i = 0; i < cost.rows; ++i) {

@@ -9,8 +9,8 @@
 namespace diml {
 namespace {
 
-// How the creatures are made. Chosen so that the matcher meets what it meets on photographs: similarities from
-// -0.3 to 0.95 and two to three dozen plain Sinkhorn iterations.
+// How the creatures are made. Chosen so that the matcher meets what it meets on photographs:
+// similarities from -0.3 to 0.95 and two to three dozen plain Sinkhorn iterations.
 constexpr std::size_t kParts = 7;
 constexpr double kClassDifference = 0.55;  // of a part's look, against what all classes share
 constexpr double kReach = 0.16;            // of a part, in widths of the image
@@ -34,7 +34,8 @@ class Random {
 
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-  // Sum of four uniforms, mean 0 and variance 1: near enough to normal, and the same on every platform.
+  // Sum of four uniforms, mean 0 and variance 1: near enough to normal, and the same on every
+  // platform.
   double normal() {
     const std::uint64_t bits = next();
     double sum = 0.0;
@@ -103,14 +104,17 @@ GeneratedGrids generate_grids(const GeneratedParams& params) {
         const Position at{x + shift.x + kArticulation * random.normal(),
                           home[part].y + shift.y + kArticulation * random.normal()};
         for (std::size_t i = 0; i < side * side; ++i) {
-          const double dx = (static_cast<double>(i % side) + 0.5) / static_cast<double>(side) - at.x;
-          const double dy = (static_cast<double>(i / side) + 0.5) / static_cast<double>(side) - at.y;
+          const std::size_t row = i / side;
+          const std::size_t column = i % side;
+          const double dx = (static_cast<double>(column) + 0.5) / static_cast<double>(side) - at.x;
+          const double dy = (static_cast<double>(row) + 0.5) / static_cast<double>(side) - at.y;
           const double weight = std::exp(-(dx * dx + dy * dy) / (2.0 * kReach * kReach));
           if (weight < 1e-3) continue;
           const float* kind = &kinds[part * dim];
           const float* look = &looks[(label * kParts + part) * dim];
           for (std::size_t d = 0; d < dim; ++d) {
-            cells[i * dim + d] += static_cast<float>(weight * (kind[d] + kClassDifference * look[d]));
+            cells[i * dim + d] +=
+                static_cast<float>(weight * (kind[d] + kClassDifference * look[d]));
           }
         }
       }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::array<const char*, 3> kCellTypeNames = {"float32", "float16", "bfloat16"};
 
-// 1 / |v|, or 0 for the zero vector. In double, so that no finite float32 vector overflows or vanishes.
+// 1 / |v|, or 0 for the zero vector. In double, so that no finite float32 vector overflows or
+// vanishes.
 double inverse_norm(std::span<const float> vector) {
   double square = 0.0;
   for (const float value : vector) square += static_cast<double>(value) * value;
@@ -110,8 +111,8 @@ void GridSet::set(std::size_t index, std::span<const float> cells, std::span<con
       continue;
     }
     for (std::size_t d = 0; d < dim_; ++d) {
-      const std::uint16_t bits = type_ == CellType::float16 ? to_float16(unit[d]).bits
-                                                            : to_bfloat16(unit[d]).bits;
+      const std::uint16_t bits =
+          type_ == CellType::float16 ? to_float16(unit[d]).bits : to_bfloat16(unit[d]).bits;
       std::memcpy(out + d * sizeof(bits), &bits, sizeof(bits));
     }
   }

@@ -15,7 +15,8 @@ void fill_uniform(std::vector<double>& weights) {
   std::fill(weights.begin(), weights.end(), 1.0 / static_cast<double>(weights.size()));
 }
 
-// weights_i = max(0, <global, cell_i>), normalised. True where nothing correlates and all weigh the same.
+// weights_i = max(0, <global, cell_i>), normalised. True where nothing correlates and all weigh the
+// same.
 bool cross_correlation(const float* global, GridView grid, std::vector<double>& weights) {
   double sum = 0.0;
   for (std::size_t i = 0; i < grid.count; ++i) {

@@ -137,7 +137,8 @@ void force_simd_target(std::string_view name) {
 #if DIML_HAS_SIMD
   cpu::force_simd_target(name);
 #else
-  if (!name.empty()) throw Error("this build has no SIMD targets: install libhwy-dev and build again");
+  if (!name.empty())
+    throw Error("this build has no SIMD targets: install libhwy-dev and build again");
 #endif
 }
 

@@ -15,7 +15,8 @@ struct PrecisionAtR {
 };
 
 // Over the first r places; places that the gallery does not have count as misses.
-PrecisionAtR precision_at_r(std::int64_t label, std::span<const std::int64_t> ranked, std::size_t r) {
+PrecisionAtR precision_at_r(std::int64_t label, std::span<const std::int64_t> ranked,
+                            std::size_t r) {
   std::size_t hits = 0;
   double precisions = 0.0;
   for (std::size_t rank = 0; rank < std::min(r, ranked.size()); ++rank) {
@@ -92,7 +93,8 @@ std::map<std::int64_t, RetrievalMetrics> MetricsAccumulator::per_class() const {
   return means;
 }
 
-double normalised_mutual_information(std::span<const std::int64_t> x, std::span<const std::int64_t> y) {
+double normalised_mutual_information(std::span<const std::int64_t> x,
+                                     std::span<const std::int64_t> y) {
   if (x.size() != y.size() || x.empty()) {
     throw Error("mutual information needs two labellings of the same, non-empty length");
   }

@@ -24,13 +24,14 @@ void top_k(const float* queries, std::size_t count, const std::int64_t* exclude,
   for (std::size_t q = 0; q < count; ++q) {
     order.clear();
     for (std::size_t id = 0; id < size; ++id) {
-      all[id] = std::inner_product(queries + q * dim, queries + (q + 1) * dim, gallery + id * dim, 0.0f);
+      all[id] =
+          std::inner_product(queries + q * dim, queries + (q + 1) * dim, gallery + id * dim, 0.0f);
       if (!exclude || exclude[q] != static_cast<std::int64_t>(id)) {
         order.push_back(static_cast<std::int64_t>(id));
       }
     }
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(depth), order.end(),
-                      [&all](std::int64_t x, std::int64_t y) {
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(depth),
+                      order.end(), [&all](std::int64_t x, std::int64_t y) {
                         const float a = all[static_cast<std::size_t>(x)];
                         const float b = all[static_cast<std::size_t>(y)];
                         return a != b ? a > b : x < y;
@@ -63,8 +64,10 @@ class ExactFirstStage final : public FirstStage {
     ranking.ids.resize(ranking.queries * ranking.depth);
     ranking.scores.resize(ranking.queries * ranking.depth);
     if (ranking.depth == 0) return ranking;
-    // Enough queries at a time that a pass over the gallery pays, few enough to keep every thread busy.
-    const std::size_t threads = static_cast<std::size_t>(threads_ > 0 ? threads_ : default_threads());
+    // Enough queries at a time that a pass over the gallery pays, few enough to keep every thread
+    // busy.
+    const std::size_t threads =
+        static_cast<std::size_t>(threads_ > 0 ? threads_ : default_threads());
     const std::size_t grain = std::clamp<std::size_t>(queries.count / (2 * threads), 1, 256);
     parallel_for(queries.count, grain, threads_, [&](std::size_t begin, std::size_t end) {
       top_k(queries.data + begin * queries.dim, end - begin,

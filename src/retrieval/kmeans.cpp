@@ -9,8 +9,8 @@
 namespace diml {
 namespace {
 
-// Nearest by Euclidean distance = largest <x, c> - |c|^2 / 2: one more dimension turns it into an inner product,
-// and the exact first stage finds it.
+// Nearest by Euclidean distance = largest <x, c> - |c|^2 / 2: one more dimension turns it into an
+// inner product, and the exact first stage finds it.
 std::vector<float> with_dimension(VectorsView vectors, auto last) {
   const std::size_t dim = vectors.dim;
   std::vector<float> wider(vectors.count * (dim + 1));
@@ -59,7 +59,9 @@ std::vector<std::int64_t> kmeans(VectorsView vectors, const KMeansParams& params
             ->search(points_view, 1);
     const bool unchanged = nearest.ids == cluster;
     cluster = nearest.ids;
-    if (progress) progress(static_cast<std::size_t>(iteration + 1), static_cast<std::size_t>(params.iterations));
+    if (progress)
+      progress(static_cast<std::size_t>(iteration) + 1,
+               static_cast<std::size_t>(params.iterations));
     if (unchanged) break;
 
     std::vector<double> sums(params.clusters * dim, 0.0);
@@ -81,7 +83,8 @@ std::vector<std::int64_t> kmeans(VectorsView vectors, const KMeansParams& params
         continue;
       }
       for (std::size_t d = 0; d < dim; ++d) {
-        centres[c * dim + d] = static_cast<float>(sums[c * dim + d] / static_cast<double>(sizes[c]));
+        centres[c * dim + d] =
+            static_cast<float>(sums[c * dim + d] / static_cast<double>(sizes[c]));
       }
     }
   }

@@ -40,8 +40,8 @@ ScoredRanking Retriever::match_head(GridSetView queries, Ranking ranking, std::s
 
 std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k) {
   if (k > scored.head) {
-    throw Error("re-ranking " + std::to_string(k) + " needs as many structural similarities; there are " +
-                std::to_string(scored.head));
+    throw Error("re-ranking " + std::to_string(k) +
+                " needs as many structural similarities; there are " + std::to_string(scored.head));
   }
   const std::span<const std::int64_t> ids = scored.ranking.ids_of(query);
   const std::span<const float> cosine = scored.ranking.scores_of(query);

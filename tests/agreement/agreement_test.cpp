@@ -1,4 +1,5 @@
-// One table of cases; every backend, every SIMD target, every cell type is proved against the reference on it.
+// One table of cases; every backend, every SIMD target, every cell type is proved against the
+// reference on it.
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -20,7 +21,8 @@ struct Case {
   double lambda = 0.05;
 };
 
-// Sizes below, at and above every vector length and tile, both loops of the CPU solver, odd dimensions.
+// Sizes below, at and above every vector length and tile, both loops of the CPU solver, odd
+// dimensions.
 const std::vector<Case>& cases() {
   static const std::vector<Case> table = {
       {"4x4x128", 16, 16, 128},
@@ -29,7 +31,8 @@ const std::vector<Case>& cases() {
       {"4x4x128 uniform", 16, 16, 128, CellType::float32, MarginalRule::uniform},
       {"4x4x128 smooth", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation, 1.0},
       {"4x4x128 sharp", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation, 0.025},
-      {"4x4x128 log domain", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation, 0.004},
+      {"4x4x128 log domain", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation,
+       0.004},
       {"7x7x128", 49, 49, 128},
       {"7x7x64 float16", 49, 49, 64, CellType::float16},
       {"7x7x64 bfloat16", 49, 49, 64, CellType::bfloat16},
@@ -60,7 +63,8 @@ struct Grids {
       : sources(test::random_set(kSources, c.source_cells, c.dim, 1, c.type)),
         targets(test::random_set(kTargets, c.target_cells, c.dim, 2, c.type)) {
     for (std::int64_t s = 0; s < static_cast<std::int64_t>(kSources); ++s) {
-      for (std::int64_t t = 0; t < static_cast<std::int64_t>(kTargets); ++t) pairs.push_back({s, t});
+      for (std::int64_t t = 0; t < static_cast<std::int64_t>(kTargets); ++t)
+        pairs.push_back({s, t});
     }
   }
   PairBatch batch() const { return {sources.view(), targets.view(), pairs}; }
@@ -72,7 +76,9 @@ struct Grids {
 
 // Tight, so that what differs is arithmetic and not where the iterations stop.
 MatchParams params_of(const Case& c) {
-  return {c.marginals, {.lambda = c.lambda, .tolerance = 2e-6, .max_iterations = 5000}, Certificate::none};
+  return {c.marginals,
+          {.lambda = c.lambda, .tolerance = 2e-6, .max_iterations = 5000},
+          Certificate::none};
 }
 
 class Agreement : public testing::Test {
@@ -97,7 +103,8 @@ TEST_F(Agreement, EverySimdTargetWithTheReference) {
       std::vector<PairReport> reports(expected.size());
       make_matcher("cpu")->plans(grids.batch(), params_of(c), scores, plans, reports);
       for (std::size_t k = 0; k < scores.size(); ++k) {
-        ASSERT_NEAR(scores[k], expected[k], tolerance) << c.name << " on " << target << ", pair " << k;
+        ASSERT_NEAR(scores[k], expected[k], tolerance)
+            << c.name << " on " << target << ", pair " << k;
         // Through logarithms it is the reference itself, however long that takes.
         ASSERT_TRUE(reports[k].converged || reports[k].fallbacks.log_domain)
             << c.name << " on " << target << ": " << reports[k].marginal_error << " after "
@@ -123,7 +130,8 @@ TEST_F(Agreement, AtTheDefaultToleranceScoresDifferByLessThanIt) {
     std::vector<float> scores(grids.pairs.size());
     make_matcher("reference")->score(grids.batch(), params, expected);
     make_matcher("cpu")->score(grids.batch(), params, scores);
-    for (std::size_t k = 0; k < scores.size(); ++k) ASSERT_NEAR(scores[k], expected[k], 1e-4) << c.name;
+    for (std::size_t k = 0; k < scores.size(); ++k)
+      ASSERT_NEAR(scores[k], expected[k], 1e-4) << c.name;
   }
 }
 
@@ -140,7 +148,8 @@ TEST_F(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
       make_matcher("auto", {.threads = 1})->score(grids.batch(), params, expected);
       for (const int threads : {1, 2, 5}) {
         const auto matcher = make_matcher("auto", {threads});
-        for (const std::size_t size : {std::size_t{1}, std::size_t{2}, std::size_t{7}, grids.pairs.size()}) {
+        for (const std::size_t size :
+             {std::size_t{1}, std::size_t{2}, std::size_t{7}, grids.pairs.size()}) {
           std::vector<float> scores(grids.pairs.size());
           for (std::size_t first = 0; first < grids.pairs.size(); first += size) {
             const std::size_t count = std::min(size, grids.pairs.size() - first);
@@ -148,8 +157,8 @@ TEST_F(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
                             std::span(grids.pairs).subspan(first, count)},
                            params, std::span(scores).subspan(first, count));
           }
-          ASSERT_EQ(scores, expected) << c.name << " on " << target << ", " << threads
-                                      << " threads, batches of " << size;
+          ASSERT_EQ(scores, expected)
+              << c.name << " on " << target << ", " << threads << " threads, batches of " << size;
         }
       }
     }

@@ -19,14 +19,17 @@ struct Kind {
   std::function<std::vector<float>()> global = [] { return std::vector<float>(); };
 };
 
-std::vector<float> filled(std::size_t count, float value) { return std::vector<float>(count, value); }
+std::vector<float> filled(std::size_t count, float value) {
+  return std::vector<float>(count, value);
+}
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> table = {
       {"zero", [](std::size_t n) { return filled(n * kDim, 0.0f); }},
       {"identical", [](std::size_t n) { return filled(n * kDim, 0.7f); }},
       {"opposite", [](std::size_t n) { return filled(n * kDim, -0.7f); }},
-      {"largest float", [](std::size_t n) { return filled(n * kDim, std::numeric_limits<float>::max()); }},
+      {"largest float",
+       [](std::size_t n) { return filled(n * kDim, std::numeric_limits<float>::max()); }},
       {"smallest float",
        [](std::size_t n) { return filled(n * kDim, std::numeric_limits<float>::denorm_min()); }},
       {"random", [](std::size_t n) { return test::random_cells(n, kDim, 5); }},
@@ -82,7 +85,8 @@ void expect_sound(const Matcher& matcher, const Kind& source_kind, const Kind& t
   ASSERT_TRUE(std::isfinite(score)) << what;
   ASSERT_LE(std::abs(score), 1.0f + 1e-4f) << what;
   ASSERT_TRUE(std::isfinite(report.marginal_error)) << what;
-  ASSERT_TRUE(report.bracket && std::isfinite(report.bracket->lower) && std::isfinite(report.bracket->upper))
+  ASSERT_TRUE(report.bracket && std::isfinite(report.bracket->lower) &&
+              std::isfinite(report.bracket->upper))
       << what;
   double total = 0.0;
   for (const float mass : plan) {
@@ -128,9 +132,12 @@ TEST(Extremes, TheCpuGivesTheDocumentedAnswersOfTheReference) {
       const StructuralMatch expected = match(source, target, params);
       params.transport.solver = Solver::cpu;
       const StructuralMatch result = match(source, target, params);
-      EXPECT_NEAR(result.score, expected.score, 1e-5) << source_kind.name << " / " << target_kind.name;
-      EXPECT_EQ(result.marginals.fallbacks.uniform_source, expected.marginals.fallbacks.uniform_source);
-      EXPECT_EQ(result.marginals.fallbacks.uniform_target, expected.marginals.fallbacks.uniform_target);
+      EXPECT_NEAR(result.score, expected.score, 1e-5)
+          << source_kind.name << " / " << target_kind.name;
+      EXPECT_EQ(result.marginals.fallbacks.uniform_source,
+                expected.marginals.fallbacks.uniform_source);
+      EXPECT_EQ(result.marginals.fallbacks.uniform_target,
+                expected.marginals.fallbacks.uniform_target);
     }
   }
 }

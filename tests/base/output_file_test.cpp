@@ -113,6 +113,16 @@ TEST_F(OutputFileTest, KeepsTheOldFileWhenTheDiskIsFull) {
   EXPECT_EQ(folder_.names(), Names{"result"});
 }
 
+TEST_F(OutputFileTest, LeavesNothingBesideItsPlaceWhenThatIsTaken) {
+  {
+    OutputFile file(path_);
+    file.write("text");
+    ASSERT_TRUE(std::filesystem::create_directory(path_));  // no file can be renamed onto a folder
+    EXPECT_THROW(file.commit(), Error);
+  }
+  EXPECT_EQ(folder_.names(), Names{"result"});
+}
+
 TEST_F(OutputFileTest, LeavesNothingWhenTheProcessIsKilled) {
   const int probe = ::open(folder_.path().c_str(), O_TMPFILE | O_RDWR, 0600);
   if (probe < 0) GTEST_SKIP() << "this file system has no unnamed temporary files";

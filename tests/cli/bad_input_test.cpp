@@ -14,20 +14,15 @@ namespace {
 // Each test spoils one file of a good folder; the commands that read it must say which it is.
 class BadInput : public GridFolder {
  protected:
-  void expect_both_refuse(const std::string& name, const std::string& why) const {
-    for (const Arguments& command :
-         {match({"--plans", "T.npy", "--report", "R.csv"}), evaluate({"--json", "J.json"})}) {
-      expect_refused(command, name);
-      expect_refused(command, why);
-    }
-  }
   void expect_match_refuses(const std::string& name, const std::string& why) const {
-    expect_refused(match({"--plans", "T.npy"}), name);
-    expect_refused(match({"--plans", "T.npy"}), why);
+    expect_refused(match({"--plans", "T.npy", "--report", "R.csv"}), {name, why});
   }
   void expect_evaluate_refuses(const std::string& name, const std::string& why) const {
-    expect_refused(evaluate({"--json", "J.json"}), name);
-    expect_refused(evaluate({"--json", "J.json"}), why);
+    expect_refused(evaluate({"--json", "J.json"}), {name, why});
+  }
+  void expect_both_refuse(const std::string& name, const std::string& why) const {
+    expect_match_refuses(name, why);
+    expect_evaluate_refuses(name, why);
   }
 
   void write(const std::string& name, const std::string& bytes) const {
@@ -203,8 +198,7 @@ TEST_F(BadInput, TruncatedLabelsAreRefused) {
 }
 
 TEST_F(BadInput, AGridThatTheFilesDoNotHaveIsRefused) {
-  expect_refused(evaluate({"--grid", "4"}), "C.npy");
-  expect_refused(evaluate({"--grid", "4"}), "--grid 4");
+  expect_refused(evaluate({"--grid", "4"}), {"C.npy", "--grid 4"});
 }
 
 }  // namespace

@@ -52,8 +52,8 @@ TEST_F(Program, SaysNothingOnStandardErrorWhenAllIsWell) {
 
 TEST_F(Program, FailsWhenItsOutputGoesNowhere) {
   const ProgramSettings full{.standard_output = "/dev/full"};
-  expect_refused({"doctor"}, "output", full);
-  expect_refused(evaluate({"--json", "-"}), "output", full);
+  expect_refused({"doctor"}, {}, full);
+  expect_refused(evaluate({"--json", "-"}), {}, full);
 }
 
 TEST_F(Program, DoctorListsMatchersAndFeatures) {

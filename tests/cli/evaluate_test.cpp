@@ -68,7 +68,8 @@ TEST_F(EvaluateCommand, EvaluatesPlainCosineAndAHundredUnlessSaid) {
 
 TEST_F(EvaluateCommand, CountsInPercent) {
   write_separate_classes({0, 0, 0, 1, 1, 1, 2, 2, 2});
-  for (const Json& result : evaluated({"--rerank", "0,4"}).at("results")) {
+  const Json json = evaluated({"--rerank", "0,4"});
+  for (const Json& result : json.at("results")) {
     EXPECT_NEAR(result.at("p_at_1"), 100.0, 1e-9);
     EXPECT_NEAR(result.at("r_precision"), 100.0, 1e-9);
     EXPECT_NEAR(result.at("map_at_r"), 100.0, 1e-9);

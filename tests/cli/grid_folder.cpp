@@ -1,6 +1,6 @@
 #include "cli/grid_folder.h"
 
-#include <algorithm>
+#include <span>
 #include <stdexcept>
 
 #include "random_grid.h"
@@ -83,21 +83,21 @@ std::vector<float> GridFolder::match_scores(const Arguments& more) const {
   return read_floats(at("S.npy"), {pairs_.size()});
 }
 
-void GridFolder::expect_refused(const Arguments& arguments, const std::string& named,
+void GridFolder::expect_refused(const Arguments& arguments, const std::vector<std::string>& named,
                                 const ProgramSettings& settings) const {
-  std::string command;
-  for (const std::string& argument : arguments) command += argument + " ";
+  std::string command = "diml";
+  for (const std::string& argument : arguments) command += " " + argument;
   SCOPED_TRACE(command);
   const std::vector<std::string> before = folder_.names();
   const ProgramResult result = run(arguments, settings);
-  EXPECT_GT(result.exit_code, 0);
-  EXPECT_LT(result.exit_code, 126) << "not started, or ended by a signal";
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  EXPECT_EQ(result.err.empty() ? '\0' : result.err.back(), '\n') << result.err;
-  EXPECT_EQ(result.err.find("diml"), 0u) << result.err;
-  EXPECT_NE(result.err.find(named), std::string::npos)
-      << "'" << named << "' is not in: " << result.err;
   EXPECT_EQ(folder_.names(), before);
+  ASSERT_NE(result.exit_code, 0) << "it was accepted";
+  EXPECT_LT(result.exit_code, 126) << "it was not started, or ended by a signal";
+  EXPECT_EQ(result.err.find("diml"), 0u) << result.err;
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << "not one line: " << result.err;
+  for (const std::string& name : named) {
+    EXPECT_NE(result.err.find(name), std::string::npos) << "no '" << name << "' in " << result.err;
+  }
 }
 
 GridSet GridFolder::grids() const {

@@ -46,9 +46,9 @@ class GridFolder : public testing::Test {
   // The scores that `diml match` writes with these options, one a pair.
   std::vector<float> match_scores(const Arguments& more = {}) const;
 
-  // The program fails with one line on standard error that holds `named`, and no file comes or
+  // The program fails with one line on standard error that holds all of `named`; no file comes or
   // goes.
-  void expect_refused(const Arguments& arguments, const std::string& named,
+  void expect_refused(const Arguments& arguments, const std::vector<std::string>& named,
                       const ProgramSettings& settings = {}) const;
 
   // What C.npy and V.npy hold, as the library sees it.

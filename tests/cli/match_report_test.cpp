@@ -1,5 +1,4 @@
-#include <cmath>
-#include <set>
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>

@@ -5,7 +5,6 @@
 
 #include "cli/grid_folder.h"
 #include "diml/float16.h"
-#include "random_grid.h"
 
 namespace diml::test {
 namespace {

@@ -39,8 +39,7 @@ TEST_F(ProgressBar, GoesWhenTheWorkIsDone) {
 
 TEST_F(ProgressBar, IsNotThereWithoutATerminal) {
   for (const Arguments& arguments :
-       {match(), evaluate({"--nmi"}), Arguments{"generate", "--images", "60", "--out", "g"},
-        Arguments{"demo"}}) {
+       {match(), evaluate({"--nmi"}), Arguments{"generate", "--images", "60", "--out", "g"}}) {
     const ProgramResult result = run(arguments);
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_EQ(result.err, "") << arguments[0];

@@ -11,7 +11,8 @@
 namespace diml {
 namespace {
 
-// The protocol of the method, once more and slowly: full sorts, reference matches, metrics counted by hand.
+// The protocol of the method, once more and slowly: full sorts, reference matches, metrics counted
+// by hand.
 double slow_p_at_1(const GeneratedGrids& generated, std::size_t k) {
   const std::size_t size = generated.labels.size();
   double hits = 0.0;
@@ -36,12 +37,14 @@ double slow_p_at_1(const GeneratedGrids& generated, std::size_t k) {
 }
 
 TEST(Evaluate, FollowsTheProtocolForEveryK) {
-  const GeneratedGrids generated = generate_grids({.size = 120, .classes = 12, .grid = 3, .dim = 16, .seed = 5});
+  const GeneratedGrids generated =
+      generate_grids({.size = 120, .classes = 12, .grid = 3, .dim = 16, .seed = 5});
   const Evaluation evaluation =
       evaluate(generated.grids.view(), generated.labels, {.rerank = {0, 5, 20, 3}, .match = {}});
   ASSERT_EQ(evaluation.results.size(), 4u);
   for (const RerankResult& result : evaluation.results) {
-    EXPECT_NEAR(result.metrics.p_at_1, slow_p_at_1(generated, result.rerank), 1e-9) << result.rerank;
+    EXPECT_NEAR(result.metrics.p_at_1, slow_p_at_1(generated, result.rerank), 1e-9)
+        << result.rerank;
   }
   EXPECT_EQ(evaluation.results[3].rerank, 3u);
   EXPECT_EQ(evaluation.queries, 120u);
@@ -91,7 +94,8 @@ TEST(Evaluate, NmiComesOnRequest) {
 TEST(Evaluate, RefusesWhatDoesNotFit) {
   const GeneratedGrids generated = generate_grids({.size = 10, .classes = 2});
   EXPECT_THROW(evaluate(generated.grids.view(), std::vector<std::int64_t>(9)), Error);
-  EXPECT_THROW(evaluate(generated.grids.view(), generated.labels, {.rerank = {}, .match = {}}), Error);
+  EXPECT_THROW(evaluate(generated.grids.view(), generated.labels, {.rerank = {}, .match = {}}),
+               Error);
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ TEST(GeneratedGrids, TheSeedDecidesEverything) {
 }
 
 TEST(GeneratedGrids, EveryClassHasImages) {
-  const GeneratedGrids generated = generate_grids({.size = 103, .classes = 10, .grid = 3, .dim = 16});
+  const GeneratedGrids generated =
+      generate_grids({.size = 103, .classes = 10, .grid = 3, .dim = 16});
   EXPECT_EQ(std::set<std::int64_t>(generated.labels.begin(), generated.labels.end()).size(), 10u);
   EXPECT_EQ(generated.grids.cells_per_grid(), 9u);
 }

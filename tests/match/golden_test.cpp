@@ -21,14 +21,19 @@ struct Golden {
 
   std::size_t size(const char* key) const { return static_cast<std::size_t>(numbers.at(key)); }
   GridView source_view() const {
-    return {source.data(), CellType::float32, size("source_cells"), size("dim"), source_global.data()};
+    return {source.data(), CellType::float32, size("source_cells"), size("dim"),
+            source_global.data()};
   }
   GridView target_view() const {
-    return {target.data(), CellType::float32, size("target_cells"), size("dim"), target_global.data()};
+    return {target.data(), CellType::float32, size("target_cells"), size("dim"),
+            target_global.data()};
   }
   MatchParams params(Solver solver) const {
     return {numbers.at("uniform") != 0.0 ? MarginalRule::uniform : MarginalRule::cross_correlation,
-            {.solver = solver, .lambda = numbers.at("lambda"), .tolerance = 1e-6, .max_iterations = 100000},
+            {.solver = solver,
+             .lambda = numbers.at("lambda"),
+             .tolerance = 1e-6,
+             .max_iterations = 100000},
             Certificate::duality_gap};
   }
 };
@@ -69,7 +74,8 @@ TEST_P(GoldenFile, SinkhornAgreesWithPot) {
   for (const Solver solver : {Solver::reference, Solver::cpu}) {
     if (!is_available(solver)) continue;
     const double tolerance = solver == Solver::reference ? 1e-6 : 5e-6;
-    const StructuralMatch result = match(golden.source_view(), golden.target_view(), golden.params(solver));
+    const StructuralMatch result =
+        match(golden.source_view(), golden.target_view(), golden.params(solver));
     EXPECT_TRUE(result.plan.converged) << name_of(solver);
     EXPECT_NEAR(result.score, golden.arrays.at("score")[0], tolerance) << name_of(solver);
     EXPECT_NEAR(result.distance, golden.arrays.at("distance")[0], 3 * tolerance) << name_of(solver);

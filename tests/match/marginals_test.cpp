@@ -21,7 +21,8 @@ TEST(Marginals, ACellWeighsWhatItSharesWithTheOtherImage) {
                              std::vector<float>{0, 1, 0});
   const Marginals marginals = make_marginals(source, target);
   EXPECT_EQ(marginals.source, (std::vector<double>{0, 1}));
-  // The source's global is e0: target cells (1,1)/sqrt 2 and e0 share 0.707 and 1 with it, e2 nothing.
+  // The source's global is e0: target cells (1,1)/sqrt 2 and e0 share 0.707 and 1 with it, e2
+  // nothing.
   EXPECT_NEAR(marginals.target[0], 0.70710678 / 1.70710678, 1e-6);
   EXPECT_NEAR(marginals.target[1], 1.0 / 1.70710678, 1e-6);
   EXPECT_EQ(marginals.target[2], 0.0);

@@ -88,7 +88,8 @@ TEST(Matcher, RefusesWhatDoesNotFit) {
   EXPECT_THROW(score(set.view(), set.view(), {-1, 0}), Error);
   const std::vector<Pair> two = {{0, 1}, {1, 0}};
   EXPECT_THROW(matcher->score({set.view(), set.view(), two}, {}, scores), Error);
-  EXPECT_THROW(matcher->score({set.view(), set.view(), {}}, {.transport = {.lambda = 0.0}}, {}), Error);
+  EXPECT_THROW(matcher->score({set.view(), set.view(), {}}, {.transport = {.lambda = 0.0}}, {}),
+               Error);
   EXPECT_THROW(make_matcher("gpu"), Error);
 }
 

@@ -59,8 +59,9 @@ TEST(Transport, RowsSumToTheSourceMarginalsAndColumnsToTheTarget) {
   for (const Solver solver : solvers()) {
     for (const auto& [rows, cols] : {std::pair{15, 8}, {8, 15}, {1, 7}, {7, 1}, {50, 40}}) {
       const Problem problem = random_problem(rows, cols, 7);
-      const TransportPlan plan = solve(problem.view(), problem.marginals,
-                                       {.solver = solver, .tolerance = 1e-6, .max_iterations = 20000});
+      const TransportPlan plan =
+          solve(problem.view(), problem.marginals,
+                {.solver = solver, .tolerance = 1e-6, .max_iterations = 20000});
       ASSERT_TRUE(plan.converged) << name_of(solver);
       double error = 0.0;
       for (std::size_t i = 0; i < plan.rows; ++i) {
@@ -85,8 +86,9 @@ TEST(Transport, TheReportedMarginalErrorIsThePlans) {
   for (const Solver solver : solvers()) {
     const Problem problem = random_problem(15, 8, 3);
     for (const int iterations : {1, 2, 4, 8}) {
-      const TransportPlan plan = solve(problem.view(), problem.marginals,
-                                       {.solver = solver, .tolerance = 1e-12, .max_iterations = iterations});
+      const TransportPlan plan =
+          solve(problem.view(), problem.marginals,
+                {.solver = solver, .tolerance = 1e-12, .max_iterations = iterations});
       double error = 0.0;
       for (std::size_t i = 0; i < plan.rows; ++i) {
         double sum = 0.0;
@@ -105,7 +107,8 @@ TEST(Transport, ExactIsNotAboveEntropic) {
   if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
   for (unsigned seed = 0; seed < 20; ++seed) {
     const Problem problem = random_problem(12, 9, seed);
-    const double exact = cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
+    const double exact =
+        cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
     for (const double lambda : {0.01, 0.05, 0.5}) {
       const TransportPlan plan =
           solve(problem.view(), problem.marginals,
@@ -131,7 +134,8 @@ TEST(Bracket, HoldsTheOptimumFromBothSides) {
   if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
   for (unsigned seed = 0; seed < 20; ++seed) {
     const Problem problem = random_problem(15, 8, seed);
-    const double optimum = cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
+    const double optimum =
+        cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
     for (const Solver solver : solvers()) {
       for (const int iterations : {1, 10, 10000}) {
         const TransportPlan plan =
@@ -152,9 +156,9 @@ TEST(Bracket, ClosesOnTheExactPlanAndTightensWithLambda) {
   const TransportPlan exact = solve(problem.view(), problem.marginals, {.solver = Solver::exact});
   EXPECT_NEAR(bracket_optimum(problem.view(), problem.marginals, exact).gap(), 0.0, 1e-8);
   const auto gap = [&](double lambda) {
-    const TransportPlan plan = solve(
-        problem.view(), problem.marginals,
-        {.lambda = lambda, .tolerance = 1e-8, .max_iterations = 200000});
+    const TransportPlan plan =
+        solve(problem.view(), problem.marginals,
+              {.lambda = lambda, .tolerance = 1e-8, .max_iterations = 200000});
     return bracket_optimum(problem.view(), problem.marginals, plan).gap();
   };
   EXPECT_LT(gap(0.01), gap(0.1));
@@ -167,8 +171,9 @@ TEST(Transport, NothingFiniteGivesNanOrInfinity) {
       for (const double spread : {0.0, 1e-6, 1.0, 2.0}) {
         Problem problem = random_problem(9, 6, 11);
         for (double& value : problem.cost) value *= spread / 1.5;
-        const TransportPlan plan = solve(problem.view(), problem.marginals,
-                                         {.solver = solver, .lambda = lambda, .max_iterations = 300});
+        const TransportPlan plan =
+            solve(problem.view(), problem.marginals,
+                  {.solver = solver, .lambda = lambda, .max_iterations = 300});
         double total = 0.0;
         for (const double mass : plan.mass) {
           ASSERT_TRUE(std::isfinite(mass)) << name_of(solver) << " lambda " << lambda;
@@ -185,7 +190,8 @@ TEST(Transport, ASmallLambdaOnTheCpuGoesThroughLogarithmsAndSaysSo) {
   if (!is_available(Solver::cpu)) GTEST_SKIP() << "built without Highway";
   const Problem problem = random_problem(15, 8, 2);
   const TransportParams cpu{.solver = Solver::cpu, .lambda = 0.005, .max_iterations = 5000};
-  const TransportParams reference{.solver = Solver::reference, .lambda = 0.005, .max_iterations = 5000};
+  const TransportParams reference{
+      .solver = Solver::reference, .lambda = 0.005, .max_iterations = 5000};
   const TransportPlan plan = solve(problem.view(), problem.marginals, cpu);
   EXPECT_TRUE(plan.log_domain);
   EXPECT_EQ(plan.mass, solve(problem.view(), problem.marginals, reference).mass);

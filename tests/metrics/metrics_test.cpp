@@ -77,7 +77,8 @@ TEST(Metrics, AShortRankingCountsMissingPlacesAsMisses) {
 }
 
 TEST(Nmi, IsOneForTheSamePartitionUnderAnyNames) {
-  EXPECT_NEAR(normalised_mutual_information(Labels{0, 0, 1, 1, 2}, Labels{9, 9, 4, 4, 7}), 1.0, 1e-12);
+  EXPECT_NEAR(normalised_mutual_information(Labels{0, 0, 1, 1, 2}, Labels{9, 9, 4, 4, 7}), 1.0,
+              1e-12);
   EXPECT_EQ(normalised_mutual_information(Labels{3, 3}, Labels{1, 1}), 1.0);
 }
 
@@ -86,8 +87,8 @@ TEST(Nmi, IsZeroForIndependentPartitions) {
   EXPECT_NEAR(normalised_mutual_information(Labels{0, 0, 1, 1}, Labels{0, 0, 0, 0}), 0.0, 1e-12);
 }
 
-// Worked by hand: x = {a a b b}, y = {a a a b}. I = 0.5 ln(4/3) + 0.25 ln(2/3) + 0.25 ln 2, H(x) = ln 2,
-// H(y) = 0.75 ln(4/3) + 0.25 ln 4.
+// Worked by hand: x = {a a b b}, y = {a a a b}. I = 0.5 ln(4/3) + 0.25 ln(2/3) + 0.25 ln 2, H(x) =
+// ln 2, H(y) = 0.75 ln(4/3) + 0.25 ln 4.
 TEST(Nmi, FollowsItsDefinition) {
   const double information =
       0.5 * std::log(4.0 / 3.0) + 0.25 * std::log(2.0 / 3.0) + 0.25 * std::log(2.0);

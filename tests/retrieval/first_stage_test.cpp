@@ -43,14 +43,15 @@ TEST(ExactFirstStage, FindsWhatAFullSortFinds) {
     for (const std::size_t size : {1u, 2u, 95u, 97u, 1000u}) {
       const std::vector<float> gallery = random_vectors(size, dim, 1);
       const std::vector<float> queries = random_vectors(37, dim, 2);
-      const Ranking ranking =
-          make_exact_first_stage({gallery.data(), size, dim})->search({queries.data(), 37, dim}, 20);
+      const Ranking ranking = make_exact_first_stage({gallery.data(), size, dim})
+                                  ->search({queries.data(), 37, dim}, 20);
       ASSERT_EQ(ranking.depth, std::min<std::size_t>(20, size));
       for (std::size_t q = 0; q < 37; ++q) {
         const std::vector<std::int64_t> expected = all_sorted(&queries[q * dim], gallery, dim, -1);
         for (std::size_t k = 0; k < ranking.depth; ++k) {
           const std::int64_t id = ranking.ids_of(q)[k];
-          const double score = dot(&queries[q * dim], &gallery[static_cast<std::size_t>(id) * dim], dim);
+          const double score =
+              dot(&queries[q * dim], &gallery[static_cast<std::size_t>(id) * dim], dim);
           const double best =
               dot(&queries[q * dim], &gallery[static_cast<std::size_t>(expected[k]) * dim], dim);
           EXPECT_NEAR(score, best, 1e-4);  // near-ties may swap in float32
@@ -68,8 +69,8 @@ TEST(ExactFirstStage, TiesGoToTheLowerId) {
   std::mt19937 random(3);
   std::vector<float> gallery(kSize * kDim);
   for (float& value : gallery) value = static_cast<float>(random() % 3);
-  const Ranking ranking =
-      make_exact_first_stage({gallery.data(), kSize, kDim})->search({gallery.data(), 50, kDim}, 100);
+  const Ranking ranking = make_exact_first_stage({gallery.data(), kSize, kDim})
+                              ->search({gallery.data(), 50, kDim}, 100);
   for (std::size_t q = 0; q < 50; ++q) {
     const std::vector<std::int64_t> expected = all_sorted(&gallery[q * kDim], gallery, kDim, -1);
     EXPECT_TRUE(std::equal(ranking.ids_of(q).begin(), ranking.ids_of(q).end(), expected.begin()));
@@ -96,12 +97,15 @@ TEST(ExactFirstStage, DoesNotDependOnThreadsOrOtherQueries) {
   const VectorsView view{gallery.data(), 2000, 64};
   const Ranking expected = make_exact_first_stage(view, 1)->search({gallery.data(), 300, 64}, 50);
   for (const int threads : {2, 3}) {
-    const Ranking ranking = make_exact_first_stage(view, threads)->search({gallery.data(), 300, 64}, 50);
+    const Ranking ranking =
+        make_exact_first_stage(view, threads)->search({gallery.data(), 300, 64}, 50);
     EXPECT_EQ(ranking.ids, expected.ids);
     EXPECT_EQ(ranking.scores, expected.scores);
   }
-  const Ranking alone = make_exact_first_stage(view)->search({gallery.data() + 123 * 64, 1, 64}, 50);
-  EXPECT_TRUE(std::equal(alone.scores.begin(), alone.scores.end(), expected.scores_of(123).begin()));
+  const Ranking alone =
+      make_exact_first_stage(view)->search({gallery.data() + 123 * 64, 1, 64}, 50);
+  EXPECT_TRUE(
+      std::equal(alone.scores.begin(), alone.scores.end(), expected.scores_of(123).begin()));
 }
 
 TEST(ExactFirstStage, RefusesWhatDoesNotFit) {

@@ -1,6 +1,6 @@
-// Dot products of bfloat16 cells with the CPU's own instruction, two products a lane and step: half the time of float32.
-// Highway has no target for it yet, so it is written for AVX-512 by hand, and asked for at run time.
-// Compiled once per SIMD target.
+// Dot products of bfloat16 cells with the CPU's own instruction, two products a lane and step: half
+// the time of float32. Highway has no target for it yet, so it is written for AVX-512 by hand, and
+// asked for at run time. Compiled once per SIMD target.
 
 #if defined(DIML_BFLOAT16_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef DIML_BFLOAT16_TILE_INL_H_
@@ -24,7 +24,8 @@ inline bool has_native_bfloat16() {
   return has;
 }
 
-// As dot_tile, with two bfloat16 in each element of packed ([half_dim, stride]) and of the rows ([half_dim]).
+// As dot_tile, with two bfloat16 in each element of packed ([half_dim, stride]) and of the rows
+// ([half_dim]).
 template <std::size_t V, std::size_t J>
 __attribute__((target("avx512bf16"))) HWY_NOINLINE void bfloat16_tile(
     const float* HWY_RESTRICT packed, std::size_t stride, const std::byte* const* HWY_RESTRICT rows,
@@ -54,7 +55,8 @@ __attribute__((target("avx512bf16"))) HWY_NOINLINE void bfloat16_tile(
   }
   HWY_UNROLL(17)
   for (std::size_t j = 0; j < J; ++j) {
-    for (std::size_t v = 0; v < V; ++v) _mm512_store_ps(out + j * out_stride + v * kLanes, sums[j][v]);
+    for (std::size_t v = 0; v < V; ++v)
+      _mm512_store_ps(out + j * out_stride + v * kLanes, sums[j][v]);
   }
 }
 

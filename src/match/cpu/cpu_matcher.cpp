@@ -18,14 +18,13 @@ class CpuMatcher final : public Matcher {
  protected:
   void run(const PairBatch& batch, const MatchParams& params,
            const Outputs& outputs) const override {
-    const std::size_t threads = static_cast<std::size_t>(
-        options_.threads > 0 ? options_.threads : default_threads());
+    const std::size_t threads =
+        static_cast<std::size_t>(options_.threads > 0 ? options_.threads : default_threads());
     // Small enough to balance the threads, large enough that packing a source pays.
     const std::size_t grain = std::clamp<std::size_t>(batch.pairs.size() / (4 * threads), 16, 512);
-    parallel_for(batch.pairs.size(), grain, options_.threads,
-                 [&](std::size_t begin, std::size_t end) {
-                   run_range(batch, params, outputs, begin, end);
-                 });
+    parallel_for(
+        batch.pairs.size(), grain, options_.threads,
+        [&](std::size_t begin, std::size_t end) { run_range(batch, params, outputs, begin, end); });
   }
 
  private:

@@ -36,8 +36,8 @@ struct PairArrays {
 
 PairParams pair_params(const MatchParams& params) {
   return {params.marginals == MarginalRule::cross_correlation, false,
-          static_cast<float>(params.transport.lambda), static_cast<float>(params.transport.tolerance),
-          params.transport.max_iterations};
+          static_cast<float>(params.transport.lambda),
+          static_cast<float>(params.transport.tolerance), params.transport.max_iterations};
 }
 
 TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const TransportParams& params) {

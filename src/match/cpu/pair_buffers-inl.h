@@ -8,6 +8,7 @@
 #endif
 
 #include <cfloat>
+#include <cstring>
 #include <utility>
 
 #include <hwy/contrib/math/math-inl.h>
@@ -18,16 +19,17 @@
 HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
 
-// Beyond this many units of lambda between the largest and the smallest similarity, float32 scalings could
-// leave their range; see docs/decisions/0002.
+// Beyond this many units of lambda between the largest and the smallest similarity, float32
+// scalings could leave their range; see docs/decisions/0002.
 constexpr float kWidestRange = 80.0f;
 
-// Both loops move b along its own geometric tail (Aitken) after every fourth iteration. The fixed point stays
-// Sinkhorn's, the iterations to it fall by half to two thirds; see docs/decisions/0004.
+// Both loops move b along its own geometric tail (Aitken) after every fourth iteration. The fixed
+// point stays Sinkhorn's, the iterations to it fall by half to two thirds; see docs/decisions/0004.
 constexpr int kSweep = 4;
-constexpr float kLargestRatio = 0.97f;  // of two steps of log b: bounds how far the tail is followed
-constexpr float kLongestStep = 10.0f;   // of log b
-constexpr float kNoiseStep = 1e-5f;     // of log b, root mean square
+constexpr float kLargestRatio =
+    0.97f;                             // of two steps of log b: bounds how far the tail is followed
+constexpr float kLongestStep = 10.0f;  // of log b
+constexpr float kNoiseStep = 1e-5f;    // of log b, root mean square
 
 struct PairShape {
   std::size_t rows;     // R_s
@@ -42,8 +44,9 @@ inline PairShape shape_of(std::size_t rows, std::size_t cols) {
 
 // Padding is 0 in the marginals and scalings; in the matrices it holds anything finite.
 struct PairBuffers {
-  float* similarity;       // [cols + 1, row_pad]: S transposed; the last row is <target global, source cells>
-  float* kernel;           // [cols rounded up to 4, row_pad]: K transposed
+  float* similarity;  // [cols + 1, row_pad]: S transposed; the last row is <target global, source
+                      // cells>
+  float* kernel;      // [cols rounded up to 4, row_pad]: K transposed
   float* source_marginal;  // [row_pad]
   float* target_marginal;  // [col_pad]
   float* a;                // [row_pad]
@@ -72,7 +75,8 @@ inline PairBuffers lay_out_pair(const PairShape& shape, float* memory) {
   return pair;
 }
 
-// out[c, r] = in[r, c] for whole blocks of 4 x 4: rows and cols are rounded up to them where vectors are that long.
+// out[c, r] = in[r, c] for whole blocks of 4 x 4: rows and cols are rounded up to them where
+// vectors are that long.
 inline void transpose(const float* HWY_RESTRICT in, std::size_t in_stride, std::size_t rows,
                       std::size_t cols, float* HWY_RESTRICT out, std::size_t out_stride) {
 #if HWY_TARGET == HWY_SCALAR
@@ -103,7 +107,22 @@ inline void transpose(const float* HWY_RESTRICT in, std::size_t in_stride, std::
 #endif
 }
 
-// weights = max(0, weights) / sum, or uniform (and true) where nothing correlates. Clears the padding.
+// A vector of cell values from `k` on, as float32.
+HWY_INLINE FloatVec load_cells(const float* cells, std::size_t k) {
+  return hn::LoadU(kFloat, cells + k);
+}
+HWY_INLINE FloatVec load_cells(const hwy::bfloat16_t* cells, std::size_t k) {
+  return hn::PromoteTo(kFloat, hn::LoadU(hn::Rebind<hwy::bfloat16_t, FloatTag>(), cells + k));
+}
+HWY_INLINE float load_cell(const float* cells, std::size_t k) { return cells[k]; }
+HWY_INLINE float load_cell(const hwy::bfloat16_t* cells, std::size_t k) {
+  BFloat16 value;
+  std::memcpy(&value, cells + k, sizeof(value));
+  return to_float(value);
+}
+
+// weights = max(0, weights) / sum, or uniform (and true) where nothing correlates. Clears the
+// padding.
 inline bool normalise_marginal(float* weights, std::size_t count, std::size_t padded) {
   FloatVec total = hn::Zero(kFloat);
   for (std::size_t i = 0; i < padded; i += kLanes) {
@@ -128,7 +147,8 @@ inline bool normalise_marginal(float* weights, std::size_t count, std::size_t pa
 HWY_INLINE FloatVec exp_in_range(FloatVec x) {
   const hn::RebindToSigned<FloatTag> ints;
   const FloatVec whole = hn::Round(hn::Mul(x, hn::Set(kFloat, 1.44269504f)));
-  FloatVec rest = hn::NegMulAdd(whole, hn::Set(kFloat, 0.693145752f), x);  // ln 2, high and low part
+  FloatVec rest =
+      hn::NegMulAdd(whole, hn::Set(kFloat, 0.693145752f), x);  // ln 2, high and low part
   rest = hn::NegMulAdd(whole, hn::Set(kFloat, 1.42860677e-6f), rest);
   FloatVec p = hn::Set(kFloat, 1.0f / 720.0f);
   p = hn::MulAdd(p, rest, hn::Set(kFloat, 1.0f / 120.0f));
@@ -141,8 +161,9 @@ HWY_INLINE FloatVec exp_in_range(FloatVec x) {
   return hn::Mul(p, hn::BitCast(kFloat, exponent));
 }
 
-// K = exp((S - middle) / lambda), where the middle of S's range keeps K and the scalings as far from overflow as
-// from underflow; the constant cancels in the plan. False where float32 is too narrow all the same.
+// K = exp((S - middle) / lambda), where the middle of S's range keeps K and the scalings as far
+// from overflow as from underflow; the constant cancels in the plan. False where float32 is too
+// narrow all the same.
 inline bool make_kernel(const PairShape& shape, float lambda, PairBuffers& pair) {
   FloatVec largest = hn::Set(kFloat, -FLT_MAX);
   FloatVec smallest = hn::Set(kFloat, FLT_MAX);
@@ -176,13 +197,13 @@ HWY_INLINE FloatVec scaling(FloatVec marginal, FloatVec sum) {
   return hn::Div(marginal, hn::Max(sum, hn::Set(kFloat, FLT_MIN)));
 }
 
-// How far a step of log b is to be prolonged, when its successive steps shrink by `product / square`. Steps near
-// float32's rounding are left alone: prolonged, their noise would keep a pair from converging.
+// How far a step of log b is to be prolonged, when its successive steps shrink by `product /
+// square`. Steps near float32's rounding are left alone: prolonged, their noise would keep a pair
+// from converging.
 HWY_INLINE FloatVec prolongation(FloatVec product, FloatVec square) {
   const FloatVec noise = hn::Set(kFloat, kNoiseStep * kNoiseStep);
   const FloatVec ratio = hn::Div(product, hn::Max(square, noise));
-  const FloatVec rho =
-      hn::Max(hn::Min(ratio, hn::Set(kFloat, kLargestRatio)), hn::Zero(kFloat));
+  const FloatVec rho = hn::Max(hn::Min(ratio, hn::Set(kFloat, kLargestRatio)), hn::Zero(kFloat));
   const FloatVec reach = hn::Div(rho, hn::Sub(hn::Set(kFloat, 1.0f), rho));
   return hn::IfThenElseZero(hn::Gt(square, noise), reach);
 }

@@ -43,21 +43,10 @@ const float* widen(const GridView& grid, float* scratch) {
   return scratch;
 }
 
-// A vector of cell values from `k` on, as float32.
-HWY_INLINE FloatVec load_cells(const float* cells, std::size_t k) { return hn::LoadU(kFloat, cells + k); }
-HWY_INLINE FloatVec load_cells(const hwy::bfloat16_t* cells, std::size_t k) {
-  return hn::PromoteTo(kFloat, hn::LoadU(hn::Rebind<hwy::bfloat16_t, FloatTag>(), cells + k));
-}
-HWY_INLINE float load_cell(const float* cells, std::size_t k) { return cells[k]; }
-HWY_INLINE float load_cell(const hwy::bfloat16_t* cells, std::size_t k) {
-  BFloat16 value;
-  std::memcpy(&value, cells + k, sizeof(value));
-  return to_float(value);
-}
-
 // out[r] = <rows[r], vector>, lanes along d.
 template <class Cell>
-void row_dots(const Cell* rows, std::size_t count, std::size_t dim, const float* vector, float* out) {
+void row_dots(const Cell* rows, std::size_t count, std::size_t dim, const float* vector,
+              float* out) {
   constexpr std::size_t kTogether = 4;
   for (std::size_t first = 0; first < count; first += kTogether) {
     const std::size_t group = std::min(kTogether, count - first);
@@ -82,7 +71,8 @@ void row_dots(const Cell* rows, std::size_t count, std::size_t dim, const float*
   }
 }
 
-// source: [rows, dim] -> packed: [dim, row_pad], zero in the padding. Moves bits: an element may be two bfloat16.
+// source: [rows, dim] -> packed: [dim, row_pad], zero in the padding. Moves bits: an element may be
+// two bfloat16.
 void pack(const float* source, const PairShape& shape, std::size_t dim, float* packed) {
   const std::size_t rows4 = shape.rows / 4 * 4;
   const std::size_t dims4 = dim / 4 * 4;
@@ -150,7 +140,8 @@ std::size_t iterate_floats(const PairShape& shape) {
                            : pair_floats(shape) + cells_scratch_floats(shape);
 }
 
-// The loop depends on the shape alone, never on how many pairs there are: a pair has the same bits in any batch.
+// The loop depends on the shape alone, never on how many pairs there are: a pair has the same bits
+// in any batch.
 template <class Load, class Finish>
 void iterate(const PairShape& shape, const PairParams& params, std::size_t count, float* memory,
              const Load& load, const Finish& finish) {
@@ -198,7 +189,8 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     const float* rows[kMostCells + 1];
     for (std::size_t j = 0; j < shape.cols; ++j) rows[j] = cells + j * dim;
     rows[shape.cols] = target.global;
-    dot_all<FloatTiles>(packed, shape.row_pad, rows, row_count, dim, pair.similarity, ahead_of(task));
+    dot_all<FloatTiles>(packed, shape.row_pad, rows, row_count, dim, pair.similarity,
+                        ahead_of(task));
     if (params.cross_correlation) {
       row_dots(cells, shape.cols, dim, source.global, pair.target_marginal);
     }
@@ -216,7 +208,8 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     const std::byte* rows[kMostCells + 1];
     for (std::size_t j = 0; j < shape.cols; ++j) rows[j] = cells + j * dim * sizeof(BFloat16);
     auto* global = reinterpret_cast<BFloat16*>(target_scratch);
-    if (params.cross_correlation) std::transform(target.global, target.global + dim, global, to_bfloat16);
+    if (params.cross_correlation)
+      std::transform(target.global, target.global + dim, global, to_bfloat16);
     rows[shape.cols] = reinterpret_cast<const std::byte*>(global);
     dot_all<Bfloat16Tiles>(packed, shape.row_pad, rows, row_count, dim / 2, pair.similarity,
                            ahead_of(task));
@@ -241,7 +234,8 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     similarities(task, pair);
 #endif
     if (params.cross_correlation) {
-      std::copy_n(pair.similarity + shape.cols * shape.row_pad, shape.row_pad, pair.source_marginal);
+      std::copy_n(pair.similarity + shape.cols * shape.row_pad, shape.row_pad,
+                  pair.source_marginal);
     } else {
       std::fill_n(pair.source_marginal, shape.rows, 1.0f);
       std::fill_n(pair.target_marginal, shape.cols, 1.0f);
@@ -251,9 +245,8 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     output.out_of_range = !make_kernel(shape, params.lambda, pair);
     return !output.out_of_range;
   };
-  const auto finish = [&](std::size_t task, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
-    finish_pair(shape, params, pair, end, outputs[task]);
-  };
+  const auto finish = [&](std::size_t task, const PairBuffers& pair, SinkhornEnd end)
+                          HWY_ATTR { finish_pair(shape, params, pair, end, outputs[task]); };
   iterate(shape, params, count, packed + packed_floats, load, finish);
 }
 
@@ -275,9 +268,8 @@ void solve_similarity_simd(const float* similarity, const float* source_marginal
     output.out_of_range = !make_kernel(shape, params.lambda, pair);
     return !output.out_of_range;
   };
-  const auto finish = [&](std::size_t, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
-    finish_pair(shape, params, pair, end, output);
-  };
+  const auto finish = [&](std::size_t, const PairBuffers& pair, SinkhornEnd end)
+                          HWY_ATTR { finish_pair(shape, params, pair, end, output); };
   iterate(shape, params, 1, memory, load, finish);
 }
 

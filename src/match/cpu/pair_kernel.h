@@ -45,8 +45,8 @@ struct PairTask {
   GridView target;
 };
 
-// Matches pairs whose sources are all of one shape and whose targets are all of one shape. Runs of one source are
-// fastest. A pair's output does not depend on the others.
+// Matches pairs whose sources are all of one shape and whose targets are all of one shape. Runs of
+// one source are fastest. A pair's output does not depend on the others.
 void match_pairs(const PairTask* tasks, std::size_t count, const PairParams& params,
                  PairWorkspace& workspace, PairOutput* outputs);
 

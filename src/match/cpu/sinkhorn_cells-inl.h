@@ -12,7 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
 
-// out = sum_r weights[r] * matrix[r, :] for V vectors of columns; even and odd rows apart, against latency.
+// out = sum_r weights[r] * matrix[r, :] for V vectors of columns; even and odd rows apart, against
+// latency.
 template <std::size_t V>
 HWY_INLINE void weighted_row_sum(const float* HWY_RESTRICT matrix, std::size_t stride,
                                  std::size_t rows, const float* HWY_RESTRICT weights,
@@ -62,13 +63,14 @@ struct SinkhornEnd {
 };
 
 // From pair.kernel and the marginals to pair.a and pair.b.
-inline SinkhornEnd sinkhorn_cells(const PairShape& shape, const PairParams& params, PairBuffers& pair,
-                                  float* scratch) {
+inline SinkhornEnd sinkhorn_cells(const PairShape& shape, const PairParams& params,
+                                  PairBuffers& pair, float* scratch) {
   float* kernel_by_row = scratch;  // K with lanes along the target
   float* kernel_b = kernel_by_row + (shape.rows + 3) / 4 * 4 * shape.col_pad;
   float* kernel_a = kernel_b + shape.row_pad;
   float* b[kSweep];  // by iteration, modulo kSweep
-  for (int k = 0; k < kSweep; ++k) b[k] = kernel_a + (static_cast<std::size_t>(k) + 1) * shape.col_pad;
+  for (int k = 0; k < kSweep; ++k)
+    b[k] = kernel_a + (static_cast<std::size_t>(k) + 1) * shape.col_pad;
   std::fill_n(kernel_by_row, (shape.rows + 3) / 4 * 4 * shape.col_pad, 0.0f);
   transpose(pair.kernel, shape.row_pad, shape.cols, shape.rows, kernel_by_row, shape.col_pad);
   std::fill_n(b[0], shape.col_pad, 1.0f);
@@ -116,10 +118,11 @@ inline SinkhornEnd sinkhorn_cells(const PairShape& shape, const PairParams& para
       square = hn::MulAdd(weighted, step0, square);
       hn::Store(step1, kFloat, kernel_a + j);
     }
-    const FloatVec reach = prolongation(hn::SumOfLanes(kFloat, product), hn::SumOfLanes(kFloat, square));
+    const FloatVec reach =
+        prolongation(hn::SumOfLanes(kFloat, product), hn::SumOfLanes(kFloat, square));
     for (std::size_t j = 0; j < shape.col_pad; j += kLanes) {
-      hn::Store(prolonged(hn::Load(kFloat, next + j), hn::Load(kFloat, kernel_a + j), reach), kFloat,
-                next + j);
+      hn::Store(prolonged(hn::Load(kFloat, next + j), hn::Load(kFloat, kernel_a + j), reach),
+                kFloat, next + j);
     }
   }
 }

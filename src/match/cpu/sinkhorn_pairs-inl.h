@@ -1,9 +1,9 @@
-// Sinkhorn for small grids: as many pairs at a time as a vector has lanes, lanes are pairs. No broadcast, no sum
-// across lanes, one copy of K for both directions. Compiled once per SIMD target.
+// Sinkhorn for small grids: as many pairs at a time as a vector has lanes, lanes are pairs. No
+// broadcast, no sum across lanes, one copy of K for both directions. Compiled once per SIMD target.
 //
-// Lanes are filled and emptied by quads, the four lanes that one 4 x 4 transposition serves; a pair that has
-// converged keeps its lane, frozen, until its quad is done. Nothing crosses lanes: a pair's numbers do not depend
-// on its neighbours.
+// Lanes are filled and emptied by quads, the four lanes that one 4 x 4 transposition serves; a pair
+// that has converged keeps its lane, frozen, until its quad is done. Nothing crosses lanes: a
+// pair's numbers do not depend on its neighbours.
 
 #if defined(DIML_SINKHORN_PAIRS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef DIML_SINKHORN_PAIRS_INL_H_
@@ -21,7 +21,8 @@ namespace diml::cpu::HWY_NAMESPACE {
 constexpr std::size_t kQuad = std::min<std::size_t>(4, kLanes);
 constexpr std::size_t kQuads = kLanes / kQuad;
 
-// The interleaved kernel of a vector of pairs has to stay in the fastest cache for this layout to win.
+// The interleaved kernel of a vector of pairs has to stay in the fastest cache for this layout to
+// win.
 constexpr std::size_t kLargestGroupBytes = 20 * 1024;
 
 inline bool fits_pairs(const PairShape& shape) {
@@ -77,7 +78,8 @@ HWY_INLINE void kernel_sums(const float* HWY_RESTRICT kernel, std::size_t outer,
     const FloatVec weight = hn::Load(kFloat, weights + n * kLanes);
     HWY_UNROLL(16)
     for (std::size_t u = 0; u < B; ++u) {
-      sums[u] = hn::MulAdd(hn::Load(kFloat, kernel + (u * outer + n * inner) * kLanes), weight, sums[u]);
+      sums[u] =
+          hn::MulAdd(hn::Load(kFloat, kernel + (u * outer + n * inner) * kLanes), weight, sums[u]);
     }
   }
   HWY_UNROLL(16)
@@ -90,13 +92,16 @@ HWY_INLINE void all_kernel_sums(const float* kernel, std::size_t outer, std::siz
   constexpr std::size_t kMost = kManyRegisters ? 16 : 8;
   std::size_t u = 0;
   for (; u + kMost <= outer_count; u += kMost) {
-    kernel_sums<kMost>(kernel + u * outer * kLanes, outer, inner, inner_count, weights, out + u * kLanes);
+    kernel_sums<kMost>(kernel + u * outer * kLanes, outer, inner, inner_count, weights,
+                       out + u * kLanes);
   }
   for (; u + 4 <= outer_count; u += 4) {
-    kernel_sums<4>(kernel + u * outer * kLanes, outer, inner, inner_count, weights, out + u * kLanes);
+    kernel_sums<4>(kernel + u * outer * kLanes, outer, inner, inner_count, weights,
+                   out + u * kLanes);
   }
   for (; u < outer_count; ++u) {
-    kernel_sums<1>(kernel + u * outer * kLanes, outer, inner, inner_count, weights, out + u * kLanes);
+    kernel_sums<1>(kernel + u * outer * kLanes, outer, inner, inner_count, weights,
+                   out + u * kLanes);
   }
 }
 
@@ -146,7 +151,8 @@ HWY_NOINLINE int sweep(const PairShape& shape, const PairParams& params, PairGro
     all_kernel_sums(group.kernel, 1, shape.rows, row_pad, shape.cols, newest, group.sums);
     FloatVec error = zero;
     for (std::size_t k = 0; k < shape.rows * kLanes; k += kLanes) {
-      const FloatVec row_sum = hn::Mul(hn::Load(kFloat, group.a + k), hn::Load(kFloat, group.sums + k));
+      const FloatVec row_sum =
+          hn::Mul(hn::Load(kFloat, group.a + k), hn::Load(kFloat, group.sums + k));
       error = hn::Add(error, hn::AbsDiff(row_sum, hn::Load(kFloat, group.source_marginal + k)));
     }
     FloatVec left = hn::Load(kFloat, group.left);
@@ -173,8 +179,8 @@ HWY_NOINLINE int sweep(const PairShape& shape, const PairParams& params, PairGro
   return 0;
 }
 
-// Runs tasks 0 .. count-1. load(task, pair) fills similarity, marginals and kernel, or says false when there is
-// nothing to iterate; finish(task, pair, end) takes pair.a and pair.b.
+// Runs tasks 0 .. count-1. load(task, pair) fills similarity, marginals and kernel, or says false
+// when there is nothing to iterate; finish(task, pair, end) takes pair.a and pair.b.
 template <class Load, class Finish>
 void sinkhorn_pairs(const PairShape& shape, const PairParams& params, std::size_t count,
                     float* memory, const Load& load, const Finish& finish) {
@@ -199,11 +205,12 @@ void sinkhorn_pairs(const PairShape& shape, const PairParams& params, std::size_
       for (std::size_t j = 0; j < shape.cols; ++j) group.b[0][j * kLanes + lane] = 1.0f;
     }
     const PairBuffers& pair = pairs[first];
-    transpose(pair.kernel, pair_stride, kQuad, shape.cols * shape.row_pad, group.kernel + first, kLanes);
-    transpose(pair.source_marginal, pair_stride, kQuad, shape.row_pad, group.source_marginal + first,
+    transpose(pair.kernel, pair_stride, kQuad, shape.cols * shape.row_pad, group.kernel + first,
               kLanes);
-    transpose(pair.target_marginal, pair_stride, kQuad, shape.col_pad, group.target_marginal + first,
-              kLanes);
+    transpose(pair.source_marginal, pair_stride, kQuad, shape.row_pad,
+              group.source_marginal + first, kLanes);
+    transpose(pair.target_marginal, pair_stride, kQuad, shape.col_pad,
+              group.target_marginal + first, kLanes);
   };
   const auto empty_quad = [&](std::size_t first, const float* newest) HWY_ATTR {
     for (std::size_t lane = first; lane < first + kQuad; ++lane) {
@@ -221,12 +228,14 @@ void sinkhorn_pairs(const PairShape& shape, const PairParams& params, std::size_
   for (;;) {
     bool any = false;
     for (std::size_t first = 0; first < kLanes; first += kQuad) {
-      const bool free = std::none_of(taken + first, taken + first + kQuad, [](bool t) { return t; });
+      const bool free =
+          std::none_of(taken + first, taken + first + kQuad, [](bool t) { return t; });
       if (free && next < count) fill_quad(first, next);
       any = any || std::any_of(taken + first, taken + first + kQuad, [](bool t) { return t; });
     }
     if (!any) return;
-    const int newest = shape.row_pad == 16 ? sweep<16>(shape, params, group) : sweep<0>(shape, params, group);
+    const int newest =
+        shape.row_pad == 16 ? sweep<16>(shape, params, group) : sweep<0>(shape, params, group);
     for (std::size_t first = 0; first < kLanes; first += kQuad) {
       const float* active = group.active + first;
       if (std::all_of(active, active + kQuad, [](float value) { return value == 0.0f; })) {

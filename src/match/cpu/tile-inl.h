@@ -1,6 +1,6 @@
-// Dot products of many vectors with many vectors: the arithmetic under the similarities and the first stage.
-// Compiled once per SIMD target. One lane holds one dot product, summed over d in order, so a dot product has the
-// same bits wherever in a tile or batch it is computed.
+// Dot products of many vectors with many vectors: the arithmetic under the similarities and the
+// first stage. Compiled once per SIMD target. One lane holds one dot product, summed over d in
+// order, so a dot product has the same bits wherever in a tile or batch it is computed.
 
 #if defined(DIML_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef DIML_TILE_INL_H_
@@ -25,7 +25,8 @@ using FloatVec = hn::Vec<FloatTag>;
 
 constexpr FloatTag kFloat;
 constexpr std::size_t kLanes = hn::MaxLanes(kFloat);
-constexpr bool kManyRegisters = HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64;
+constexpr bool kManyRegisters =
+    HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64;
 // Accumulators of a tile: what leaves room for the operands in the register file.
 constexpr std::size_t kTileBudget = kManyRegisters ? 24 : 12;
 constexpr std::size_t kWidestTile = kManyRegisters ? 4 : 2;  // vectors
@@ -44,7 +45,8 @@ HWY_NOINLINE void dot_tile(const float* HWY_RESTRICT packed, std::size_t stride,
                            const float* const* HWY_RESTRICT rows, std::size_t dim,
                            float* HWY_RESTRICT out, std::size_t out_stride,
                            const std::byte* ahead) {
-  // With many rows their pointers do not fit into registers: taking several d at a time amortises the reloads.
+  // With many rows their pointers do not fit into registers: taking several d at a time amortises
+  // the reloads.
   constexpr std::size_t kUnroll = V == 1 && J > 6 && kManyRegisters ? 8 : (V == 1 ? 2 : 1);
   FloatVec sums[J][V];
   HWY_UNROLL(17)
@@ -77,7 +79,8 @@ HWY_NOINLINE void dot_tile(const float* HWY_RESTRICT packed, std::size_t stride,
     for (std::size_t j = 0; j < J; ++j) {
       const FloatVec value = hn::Set(kFloat, rows[j][d]);
       for (std::size_t v = 0; v < V; ++v) {
-        sums[j][v] = hn::MulAdd(value, hn::Load(kFloat, packed + d * stride + v * kLanes), sums[j][v]);
+        sums[j][v] =
+            hn::MulAdd(value, hn::Load(kFloat, packed + d * stride + v * kLanes), sums[j][v]);
       }
     }
   }
@@ -97,7 +100,8 @@ struct FloatTiles {
 
 template <class Tiles, std::size_t V, std::size_t... J>
 auto pick_tile(std::size_t rows, std::index_sequence<J...>) {
-  static constexpr decltype(Tiles::template kTile<V, 1>) kTable[] = {Tiles::template kTile<V, J + 1>...};
+  static constexpr decltype(Tiles::template kTile<V, 1>) kTable[] = {
+      Tiles::template kTile<V, J + 1>...};
   return kTable[rows - 1];
 }
 
@@ -107,10 +111,12 @@ void dot_columns(const float* packed, std::size_t stride, const typename Tiles::
                  std::size_t row_count, std::size_t dim, float* out, std::size_t out_stride,
                  const std::byte* ahead) {
   // One vector wide, 17 rows: the 16 cells of a 4 x 4 grid and its global go in one tile.
-  constexpr std::size_t kMostRows = V == 1 ? std::min<std::size_t>(kTileBudget, 17) : kTileBudget / V;
+  constexpr std::size_t kMostRows =
+      V == 1 ? std::min<std::size_t>(kTileBudget, 17) : kTileBudget / V;
   const std::size_t tiles = (row_count + kMostRows - 1) / kMostRows;
   for (std::size_t t = 0, first = 0; t < tiles; ++t) {
-    const std::size_t last = row_count * (t + 1) / tiles;  // balanced: no tile is left with a single row
+    const std::size_t last =
+        row_count * (t + 1) / tiles;  // balanced: no tile is left with a single row
     pick_tile<Tiles, V>(last - first, std::make_index_sequence<kMostRows>())(
         packed, stride, rows + first, dim, out + first * out_stride, out_stride,
         t == 0 ? ahead : nullptr);
@@ -125,16 +131,19 @@ void dot_all(const float* packed, std::size_t stride, const typename Tiles::Row*
   std::size_t column = 0;
   if constexpr (kWidestTile == 4) {
     for (; column + 4 * kLanes <= stride; column += 4 * kLanes) {
-      dot_columns<Tiles, 4>(packed + column, stride, rows, row_count, dim, out + column, stride, ahead);
+      dot_columns<Tiles, 4>(packed + column, stride, rows, row_count, dim, out + column, stride,
+                            ahead);
       ahead = nullptr;
     }
   }
   for (; column + 2 * kLanes <= stride; column += 2 * kLanes) {
-    dot_columns<Tiles, 2>(packed + column, stride, rows, row_count, dim, out + column, stride, ahead);
+    dot_columns<Tiles, 2>(packed + column, stride, rows, row_count, dim, out + column, stride,
+                          ahead);
     ahead = nullptr;
   }
   if (column < stride) {
-    dot_columns<Tiles, 1>(packed + column, stride, rows, row_count, dim, out + column, stride, ahead);
+    dot_columns<Tiles, 1>(packed + column, stride, rows, row_count, dim, out + column, stride,
+                          ahead);
   }
 }
 

@@ -30,10 +30,12 @@ inline bool ranks_before(const Candidate& x, const Candidate& y) {
 struct Shortlist {
   std::vector<Candidate> candidates;
 
-  // Returns the score that a later candidate must exceed: one of equal score and higher id ranks behind.
+  // Returns the score that a later candidate must exceed: one of equal score and higher id ranks
+  // behind.
   float trim(std::size_t depth) {
-    std::nth_element(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(depth) - 1,
-                     candidates.end(), ranks_before);
+    std::nth_element(candidates.begin(),
+                     candidates.begin() + static_cast<std::ptrdiff_t>(depth) - 1, candidates.end(),
+                     ranks_before);
     candidates.resize(depth);
     return candidates[depth - 1].score;
   }
@@ -46,9 +48,10 @@ HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr std::size_t kColumns = 2 * kLanes;    // queries side by side in one tile
-constexpr std::size_t kRowsAtOnce = 96;         // of the gallery, between two looks at the scores
-constexpr std::size_t kGalleryBlock = 96 * 4;   // rows that stay in the second-level cache over all queries
+constexpr std::size_t kColumns = 2 * kLanes;  // queries side by side in one tile
+constexpr std::size_t kRowsAtOnce = 96;       // of the gallery, between two looks at the scores
+constexpr std::size_t kGalleryBlock =
+    96 * 4;  // rows that stay in the second-level cache over all queries
 
 void pack_queries(const float* queries, std::size_t count, std::size_t dim, float* packed) {
   for (std::size_t d = 0; d < dim; ++d) {
@@ -104,8 +107,8 @@ void top_k_simd(const float* queries, std::size_t count, const std::int64_t* exc
       for (std::size_t first = block; first < block_end; first += kRowsAtOnce) {
         const std::size_t row_count = std::min(kRowsAtOnce, block_end - first);
         for (std::size_t r = 0; r < row_count; ++r) rows[r] = gallery + (first + r) * dim;
-        dot_columns<FloatTiles, 2>(packed.get() + g * kColumns * dim, kColumns, rows, row_count, dim,
-                       products.get(), kColumns, nullptr);
+        dot_columns<FloatTiles, 2>(packed.get() + g * kColumns * dim, kColumns, rows, row_count,
+                                   dim, products.get(), kColumns, nullptr);
         look(g * kColumns, first, row_count);
       }
     }

@@ -13,12 +13,14 @@
 namespace diml::exact {
 namespace {
 
-// The simplex runs on integers, where it is exact and cannot cycle on rounding. The units are fine enough that
-// what they cut off is below 1e-12 of the mass and 1e-9 of the cost, and coarse enough for 64 bits.
+// The simplex runs on integers, where it is exact and cannot cycle on rounding. The units are fine
+// enough that what they cut off is below 1e-12 of the mass and 1e-9 of the cost, and coarse enough
+// for 64 bits.
 constexpr std::int64_t kMassUnits = std::int64_t{1} << 44;
 constexpr double kCostUnits = 0x1p32;
 
-// Rounds down to units and gives the units left over to the largest remainders, so that the sum is exact.
+// Rounds down to units and gives the units left over to the largest remainders, so that the sum is
+// exact.
 std::vector<std::int64_t> in_units(const std::vector<double>& weights) {
   std::vector<std::int64_t> units(weights.size());
   std::vector<double> remainder(weights.size());
@@ -31,9 +33,8 @@ std::vector<std::int64_t> in_units(const std::vector<double>& weights) {
   }
   std::vector<std::size_t> order(weights.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    return remainder[x] > remainder[y];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t x, std::size_t y) { return remainder[x] > remainder[y]; });
   // Weights that sum to 1 only to rounding leave a few units more or fewer than there are cells.
   for (std::size_t next = 0; left != 0; next = (next + 1) % order.size()) {
     const std::int64_t step = left > 0 ? 1 : -1;
@@ -74,23 +75,22 @@ TransportPlan network_simplex(MatrixView cost, const Marginals& marginals) {
     throw Error("exact transport found no optimum: the marginals must be finite and sum to 1");
   }
 
-  TransportPlan plan{rows, cols, std::vector<double>(rows * cols), std::vector<double>(cols), 0, 0.0,
-                     true, false};
+  TransportPlan plan{
+      rows, cols, std::vector<double>(rows * cols), std::vector<double>(cols), 0, 0.0, true, false};
   for (std::size_t i = 0; i < rows; ++i) {
     double row_sum = 0.0;
     for (std::size_t j = 0; j < cols; ++j) {
       const auto arc = Graph::arcFromId(static_cast<int>(i * cols + j));
-      const double mass =
-          static_cast<double>(simplex.flow(arc)) / static_cast<double>(kMassUnits);
+      const double mass = static_cast<double>(simplex.flow(arc)) / static_cast<double>(kMassUnits);
       plan.mass[i * cols + j] = mass;
       row_sum += mass;
     }
     plan.marginal_error += std::abs(row_sum - marginals.source[i]);
   }
-  // LEMON's reduced cost is c + pi(source) - pi(target): pi(target) is the dual g, up to a constant.
+  // LEMON's reduced cost is c + pi(source) - pi(target): pi(target) is the dual g, up to a
+  // constant.
   for (std::size_t j = 0; j < cols; ++j) {
-    plan.target_potential[j] =
-        static_cast<double>(simplex.potential(node(rows + j))) / kCostUnits;
+    plan.target_potential[j] = static_cast<double>(simplex.potential(node(rows + j))) / kCostUnits;
   }
   return plan;
 }

@@ -21,8 +21,8 @@ double log_of(double weight) { return weight > 0.0 ? std::log(weight) : kNothing
 
 }  // namespace
 
-// Sinkhorn's scalings a = mu / K b and b = nu / K^T a through their logarithms f = log a, g = log b,
-// so that no lambda underflows.
+// Sinkhorn's scalings a = mu / K b and b = nu / K^T a through their logarithms f = log a, g = log
+// b, so that no lambda underflows.
 TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const TransportParams& params) {
   const std::size_t rows = cost.rows;
   const std::size_t cols = cost.cols;
