@@ -25,7 +25,7 @@ struct BenchCommand {
   std::string json;
 
   void run() const;
-  void print(const std::vector<Row>& rows) const;
+  void print(const std::vector<Row>& rows, JsonOutput& output) const;
 };
 
 // Best of a few runs that together take about half a second.
@@ -86,6 +86,7 @@ void BenchCommand::run() const {
     throw Error("--grid and --rerank must be at least 1, --images at least 2");
   }
   if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
+  JsonOutput output(json);
   GeneratedParams made{
       .size = images, .classes = std::max<std::size_t>(1, images / 20), .grid = grid, .dim = dim};
   std::vector<Row> rows;
@@ -111,10 +112,10 @@ void BenchCommand::run() const {
       row.largest_error = std::max(row.largest_error, error);
     }
   }
-  print(rows);
+  print(rows, output);
 }
 
-void BenchCommand::print(const std::vector<Row>& rows) const {
+void BenchCommand::print(const std::vector<Row>& rows, JsonOutput& output) const {
   const int used = threads > 0 ? threads : default_threads();
   Json report = {{"grid", grid}, {"dim", dim}, {"images", images}, {"threads", used}};
   report["rows"] = Json::array();
@@ -125,8 +126,8 @@ void BenchCommand::print(const std::vector<Row>& rows) const {
                               {"iterations", row.iterations},
                               {"largest_error", row.largest_error}});
   }
-  if (!json.empty()) write_json(json, report);
-  if (json == "-") return;
+  output.write(report);
+  if (output.takes_standard_output()) return;
 
   std::printf("%zu generated grids of %zu x %zu x %zu, first-stage candidates, %d thread%s\n\n",
               images, grid, grid, dim, used, used == 1 ? "" : "s");
@@ -143,10 +144,17 @@ void BenchCommand::print(const std::vector<Row>& rows) const {
 
 Run define_bench(CLI::App& command) {
   auto options = std::make_shared<BenchCommand>();
-  command.add_option("--grid", options->grid, "Cells per side")->capture_default_str();
-  command.add_option("--dim", options->dim, "Dimensions of a cell")->capture_default_str();
-  command.add_option("--images", options->images, "Size of the gallery")->capture_default_str();
+  command.add_option("--grid", options->grid, "Cells per side")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--dim", options->dim, "Dimensions of a cell")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--images", options->images, "Size of the gallery")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command.add_option("--rerank", options->rerank, "Candidates of each query")
+      ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--threads", options->threads, "Threads; 0 for all cores")
       ->capture_default_str();

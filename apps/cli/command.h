@@ -1,11 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+
+#include "diml/output_file.h"
 
 namespace diml::cli {
 
@@ -29,7 +32,19 @@ Run define_demo(CLI::App& command);
 // Keys in the order in which they were added: files that people read and compare.
 using Json = nlohmann::ordered_json;
 
-// Writes to the file, or to standard output for "-".
-void write_json(const std::string& path, const Json& json);
+// Where --json goes: a file, standard output for "-", nowhere for "". Opened before the work, so
+// that a bad path costs no time.
+class JsonOutput {
+ public:
+  explicit JsonOutput(const std::string& path);
+  bool takes_standard_output() const {
+    return standard_output_;
+  }  // then nothing else may be printed there
+  void write(const Json& json);
+
+ private:
+  bool standard_output_;
+  std::unique_ptr<OutputFile> file_;
+};
 
 }  // namespace diml::cli

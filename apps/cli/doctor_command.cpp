@@ -16,6 +16,7 @@ struct DoctorCommand {
   std::string json;
 
   void run() const {
+    JsonOutput output(json);
     struct sysinfo memory {};
     ::sysinfo(&memory);
     const double gib =
@@ -31,8 +32,8 @@ struct DoctorCommand {
                                     {"purpose", feature.purpose},
                                     {"package", feature.package}});
     }
-    if (!json.empty()) write_json(json, report);
-    if (json == "-") return;
+    output.write(report);
+    if (output.takes_standard_output()) return;
 
     std::printf("diml %s, %s, %s\n", kVersion, kCompiler, kBuildType);
     std::printf("threads       %d\nmemory        %.1f GiB\n", default_threads(), gib);

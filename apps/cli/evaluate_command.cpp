@@ -40,6 +40,7 @@ void EvaluateCommand::run() const {
     params.rerank.push_back(static_cast<std::size_t>(k));
   }
   make_matcher(match.matcher);  // a wrong name is told before the files are read
+  JsonOutput output(json);
   const GridSet set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage),
                                  match.threads, progress_bar("load"));
   if (grid != 0 && grid * grid != set.cells_per_grid()) {
@@ -50,8 +51,8 @@ void EvaluateCommand::run() const {
   const std::vector<std::int64_t> label_values = load_labels(labels, set.size());
   const Evaluation evaluation =
       evaluate(set.view(), label_values, params, progress_bar("evaluate"));
-  if (!json.empty()) write_json(json, to_json(evaluation, per_class));
-  if (json != "-") print_table(evaluation);
+  output.write(to_json(evaluation, per_class));
+  if (!output.takes_standard_output()) print_table(evaluation);
 }
 
 }  // namespace
@@ -65,7 +66,8 @@ Run define_evaluate(CLI::App& command) {
                   "How many candidates are re-ranked; several with commas")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--grid", options->grid, "Cells per side that the files must have");
+  command.add_option("--grid", options->grid, "Cells per side that the files must have")
+      ->check(CLI::PositiveNumber);
   options->match.define(command);
   command.add_flag("--nmi", options->nmi,
                    "Also cluster the globals and print the mutual information");

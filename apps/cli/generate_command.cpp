@@ -40,10 +40,18 @@ struct GenerateCommand {
 Run define_generate(CLI::App& command) {
   auto options = std::make_shared<GenerateCommand>();
   GeneratedParams& params = options->params;
-  command.add_option("--images", params.size, "How many grids")->capture_default_str();
-  command.add_option("--classes", params.classes, "How many classes")->capture_default_str();
-  command.add_option("--grid", params.grid, "Cells per side")->capture_default_str();
-  command.add_option("--dim", params.dim, "Dimensions of a cell")->capture_default_str();
+  command.add_option("--images", params.size, "How many grids")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--classes", params.classes, "How many classes")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--grid", params.grid, "Cells per side")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--dim", params.dim, "Dimensions of a cell")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command.add_option("--seed", params.seed, "Another seed, other creatures")->capture_default_str();
   command.add_option("--out", options->out, "Prefix of the files")->required();
   return [options] { options->run(); };

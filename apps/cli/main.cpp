@@ -8,7 +8,6 @@
 
 #include "command.h"
 #include "diml/error.h"
-#include "diml/output_file.h"
 #include "diml/version.h"
 
 namespace diml::cli {
@@ -66,6 +65,10 @@ int parse_and_run(int argc, char** argv) {
   for (std::size_t c = 0; c < kCommands.size(); ++c) {
     if (apps[c]->parsed()) runs[c]();
   }
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout) {
+    throw Error("standard output cannot be written: is the disk full?");
+  }
   return 0;
 }
 
@@ -88,14 +91,16 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-void write_json(const std::string& path, const Json& json) {
-  if (path == "-") {
-    std::cout << json.dump(2) << "\n";
-    return;
-  }
-  OutputFile file(path);
-  file.write(json.dump(2) + "\n");
-  file.commit();
+JsonOutput::JsonOutput(const std::string& path) : standard_output_(path == "-") {
+  if (!path.empty() && !standard_output_) file_ = std::make_unique<OutputFile>(path);
+}
+
+void JsonOutput::write(const Json& json) {
+  const std::string text = json.dump(2) + "\n";
+  if (standard_output_) std::fputs(text.c_str(), stdout);
+  if (!file_) return;
+  file_->write(text);
+  file_->commit();
 }
 
 }  // namespace diml::cli

@@ -108,6 +108,8 @@ void MatchCommand::run() const {
         (certify ? ",cost_lower,cost_upper\n" : "\n"));
   }
 
+  JsonOutput json_output(json);
+
   Summary summary;
   const Progress progress = progress_bar("match");
   std::vector<float> scores;
@@ -136,10 +138,10 @@ void MatchCommand::run() const {
   }
   if (plan_file) plan_file->commit();
   if (report_file) report_file->commit();
+  json_output.write(summary.to_json(certify));
   score_file.commit();
 
-  if (!json.empty()) write_json(json, summary.to_json(certify));
-  if (json != "-") {
+  if (!json_output.takes_standard_output()) {
     std::cout << summary.pairs << " pairs matched by '" << matcher->name() << "' into " << out
               << "\n";
     if (summary.unconverged > 0) {

@@ -23,6 +23,7 @@ class OutputFile {
   const std::string& path() const { return path_; }
 
  private:
+  std::string beside() const;  // the name it has between being whole and being in place
   [[noreturn]] void fail(const char* doing) const;
 
   std::string path_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 
@@ -25,13 +26,19 @@ std::string folder_of(const std::string& path) {
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   if (path_.empty()) throw Error("an output file needs a name");
-  if (std::filesystem::is_directory(path_)) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path_, ignored)) {
     throw Error(path_ + ": is a folder; name a file in it");
+  }
+  // An unnamed file meets the limit only when it gets its name, behind all the work: look now.
+  if (beside().size() - beside().rfind('/') - 1 > NAME_MAX) {
+    errno = ENAMETOOLONG;
+    fail("cannot be written");
   }
   descriptor_ = ::open(folder_of(path_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode);
   if (descriptor_ >= 0) return;
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) fail("cannot be written");
-  temporary_ = path_ + ".tmp" + std::to_string(::getpid());
+  temporary_ = beside();
   descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kMode);
   if (descriptor_ < 0) {
     temporary_.clear();
@@ -60,12 +67,12 @@ void OutputFile::write(const void* data, std::size_t bytes) {
 void OutputFile::commit() {
   if (::fsync(descriptor_) != 0) fail("cannot be synced to disk");
   if (temporary_.empty()) {
-    std::string beside = path_ + ".tmp" + std::to_string(::getpid());
+    std::string name = beside();
     const std::string unnamed = "/proc/self/fd/" + std::to_string(descriptor_);
-    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, beside.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
       fail("cannot be written");
     }
-    temporary_ = std::move(beside);
+    temporary_ = std::move(name);
   }
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();
@@ -77,6 +84,8 @@ void OutputFile::commit() {
     ::close(folder);
   }
 }
+
+std::string OutputFile::beside() const { return path_ + ".tmp" + std::to_string(::getpid()); }
 
 void OutputFile::fail(const char* doing) const {
   throw Error(path_ + ": " + doing + ": " + std::strerror(errno));

@@ -20,7 +20,7 @@ int default_threads() {
 void parallel_for(std::size_t count, std::size_t grain, int threads,
                   const std::function<void(std::size_t, std::size_t)>& body) {
   if (count == 0) return;
-  grain = std::max<std::size_t>(grain, 1);
+  grain = std::clamp<std::size_t>(grain, 1, count);
   const std::size_t chunks = (count + grain - 1) / grain;
   const std::size_t wanted = static_cast<std::size_t>(threads > 0 ? threads : default_threads());
   const int workers = static_cast<int>(std::min(wanted, chunks));
