@@ -72,8 +72,10 @@ Run define_evaluate(CLI::App& command) {
   command.add_flag("--nmi", options->nmi,
                    "Also cluster the globals and print the mutual information");
   command.add_option("--seed", options->seed, "Of the clustering")->capture_default_str();
-  command.add_flag("--per-class", options->per_class, "Numbers of each class in the JSON file");
-  command.add_option("--json", options->json, "Results for programs; - for standard output");
+  CLI::Option* json =
+      command.add_option("--json", options->json, "Results for programs; - for standard output");
+  command.add_flag("--per-class", options->per_class, "Numbers of each class in the JSON file")
+      ->needs(json);
   return [options] { options->run(); };
 }
 

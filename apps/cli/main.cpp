@@ -82,7 +82,9 @@ int run(int argc, char** argv) {
     std::cerr << command << ": " << error.what() << " (see " << command << " --help)\n";
     return 2;
   } catch (const std::bad_alloc&) {
-    std::cerr << command << ": out of memory: try --storage float16, or fewer images at a time\n";
+    std::cerr << command
+              << ": out of memory: take fewer images at a time (or --storage float16 where there "
+                 "is that option)\n";
   } catch (const std::exception& error) {
     std::cerr << command << ": " << error.what() << "\n";
   }

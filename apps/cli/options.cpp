@@ -29,9 +29,16 @@ MatchParams MatchOptions::params() const {
 
 void GridOptions::define(CLI::App& command) {
   command.add_option("--cells", cells, "Cells, .npy float [images, cells, dimensions]")->required();
-  command.add_option(
-      "--globals", globals,
-      "Global vectors, .npy float [images, dimensions]; the mean of the cells without it");
+  // An empty name is an unset shell variable, not a wish for the mean.
+  const auto named = [](const std::string& path) {
+    return path.empty() ? std::string("is empty: name a file or leave the option out")
+                        : std::string();
+  };
+  command
+      .add_option(
+          "--globals", globals,
+          "Global vectors, .npy float [images, dimensions]; the mean of the cells without it")
+      ->check(CLI::Validator(named, ""));
   command
       .add_option("--storage", storage,
                   "How cells are held in memory: float32, float16 (half the memory) or bfloat16 "

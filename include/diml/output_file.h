@@ -23,10 +23,11 @@ class OutputFile {
   const std::string& path() const { return path_; }
 
  private:
-  std::string beside() const;  // the name it has between being whole and being in place
+  std::string beside(int attempt) const;  // a name for it between being whole and being in place
   [[noreturn]] void fail(const char* doing) const;
 
-  std::string path_;
+  std::string path_;       // as given, for messages
+  std::string place_;      // where it goes, links followed; empty for a device or a pipe
   std::string temporary_;  // empty while the file has no name
   int descriptor_ = -1;
 };

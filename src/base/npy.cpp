@@ -101,7 +101,7 @@ std::string shape_text(std::span<const std::size_t> shape) {
 }
 
 NpyFile::NpyFile(std::string path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not wait
   if (descriptor_ < 0) fail(std::string("cannot be opened: ") + std::strerror(errno));
   try {
     parse_header();
@@ -149,9 +149,10 @@ void NpyFile::parse_header() {
   } else if (descr.starts_with("'<i8'")) {
     type_ = ArrayType::int64;
   } else {
-    const std::string_view shown = descr.substr(0, std::min<std::size_t>(descr.find(','), 16));
-    fail("has type " + std::string(shown) +
-         "; arrays are float32, float16 or int64: convert it with .astype()");
+    std::string shown(descr.substr(0, std::min<std::size_t>(descr.find(','), 16)));
+    std::replace_if(
+        shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+    fail("has type " + shown + "; arrays are float32, float16 or int64: convert it with .astype()");
   }
   if (!value_of(header, "'fortran_order'").starts_with("False")) {
     fail("is in Fortran order; convert it with numpy.ascontiguousarray");
@@ -231,6 +232,8 @@ NpyWriter::NpyWriter(std::string path, ArrayType type, std::span<const std::size
 }
 
 void NpyWriter::append(std::span<const float> values) {
+  if (type_ == ArrayType::int64)
+    throw Error(file_.path() + ": floats cannot go into an int64 array");
   missing_ -= values.size();
   if (type_ == ArrayType::float32) {
     file_.write(values.data(), values.size_bytes());
@@ -242,6 +245,8 @@ void NpyWriter::append(std::span<const float> values) {
 }
 
 void NpyWriter::append(std::span<const std::int64_t> values) {
+  if (type_ != ArrayType::int64)
+    throw Error(file_.path() + ": integers cannot go into a float array");
   missing_ -= values.size();
   file_.write(values.data(), values.size_bytes());
 }

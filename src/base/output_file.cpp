@@ -16,6 +16,8 @@ namespace diml {
 namespace {
 
 constexpr mode_t kMode = 0666;  // the umask has the last word
+constexpr int kAttempts =
+    100;  // at a name that a killed process of the same number has not left behind
 
 std::string folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
@@ -25,21 +27,32 @@ std::string folder_of(const std::string& path) {
 }  // namespace
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  namespace fs = std::filesystem;
   if (path_.empty()) throw Error("an output file needs a name");
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path_, ignored)) {
-    throw Error(path_ + ": is a folder; name a file in it");
+  std::error_code unknown;  // what cannot be looked at is told by open()
+  const fs::file_status status = fs::status(path_, unknown);
+  if (fs::is_directory(status)) throw Error(path_ + ": is a folder; name a file in it");
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor_ < 0) fail("cannot be written");
+    return;
   }
+  place_ = fs::is_symlink(fs::symlink_status(path_, unknown)) && fs::exists(status)
+               ? fs::canonical(path_, unknown).string()
+               : path_;
   // An unnamed file meets the limit only when it gets its name, behind all the work: look now.
-  if (beside().size() - beside().rfind('/') - 1 > NAME_MAX) {
+  if (fs::path(beside(0)).filename().string().size() > NAME_MAX) {
     errno = ENAMETOOLONG;
     fail("cannot be written");
   }
-  descriptor_ = ::open(folder_of(path_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode);
+  descriptor_ = ::open(folder_of(place_).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode);
   if (descriptor_ >= 0) return;
   if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) fail("cannot be written");
-  temporary_ = beside();
-  descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kMode);
+  for (int attempt = 0; attempt < kAttempts && descriptor_ < 0; ++attempt) {
+    temporary_ = beside(attempt);
+    descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kMode);
+    if (descriptor_ < 0 && errno != EEXIST) break;
+  }
   if (descriptor_ < 0) {
     temporary_.clear();
     fail("cannot be written");
@@ -65,27 +78,31 @@ void OutputFile::write(const void* data, std::size_t bytes) {
 }
 
 void OutputFile::commit() {
+  if (place_.empty()) return;
   if (::fsync(descriptor_) != 0) fail("cannot be synced to disk");
-  if (temporary_.empty()) {
-    std::string name = beside();
-    const std::string unnamed = "/proc/self/fd/" + std::to_string(descriptor_);
-    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+  const std::string unnamed = "/proc/self/fd/" + std::to_string(descriptor_);
+  for (int attempt = 0; temporary_.empty(); ++attempt) {
+    std::string name = beside(attempt);
+    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary_ = std::move(name);
+    } else if (errno != EEXIST || attempt == kAttempts) {
       fail("cannot be written");
     }
-    temporary_ = std::move(name);
   }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot be renamed into place");
+  if (::rename(temporary_.c_str(), place_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();
   // The rename itself is durable once the folder is; a file system that cannot sync folders loses
   // nothing.
-  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = ::open(folder_of(place_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
     ::close(folder);
   }
 }
 
-std::string OutputFile::beside() const { return path_ + ".tmp" + std::to_string(::getpid()); }
+std::string OutputFile::beside(int attempt) const {
+  return place_ + ".tmp" + std::to_string(::getpid()) + "." + std::to_string(attempt);
+}
 
 void OutputFile::fail(const char* doing) const {
   throw Error(path_ + ": " + doing + ": " + std::strerror(errno));

@@ -1,6 +1,7 @@
 #include "diml/grid_files.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "diml/error.h"
 #include "diml/npy.h"
@@ -25,6 +26,16 @@ void expect_integers(const NpyFile& file) {
   if (file.type() != ArrayType::int64) {
     refuse(file, "int64 is wanted: convert it with .astype(numpy.int64)");
   }
+}
+
+// values: `length` floats an image, from image `first` on.
+void expect_finite(const std::vector<float>& values, std::size_t length, std::size_t first,
+                   const std::string& path) {
+  const auto bad =
+      std::find_if_not(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
+  if (bad == values.end()) return;
+  const std::size_t image = first + static_cast<std::size_t>(bad - values.begin()) / length;
+  throw Error(path + ": image " + std::to_string(image) + " holds NaN or infinity: embed it again");
 }
 
 }  // namespace
@@ -62,20 +73,15 @@ GridSet load_grids(const std::string& cells, const std::string& globals, CellTyp
     std::vector<float> global_values(global_file ? (end - begin) * dim : 0);
     cell_file.read_floats(begin * cells_per_grid * dim, cell_values);
     if (global_file) global_file->read_floats(begin * dim, global_values);
+    expect_finite(cell_values, cells_per_grid * dim, begin, cells);
+    expect_finite(global_values, dim, begin, globals);
     for (std::size_t i = begin; i < end; ++i) {
       const auto part = [&](const std::vector<float>& values, std::size_t length) {
         return values.empty()
                    ? std::span<const float>()
                    : std::span<const float>(values).subspan((i - begin) * length, length);
       };
-      try {
-        grids.set(i, part(cell_values, cells_per_grid * dim), part(global_values, dim));
-      } catch (const Error& error) {
-        std::string message = cells;
-        if (global_file) message += " or " + globals;
-        message += ": image " + std::to_string(i) + ": ";
-        throw Error(message + error.what());
-      }
+      grids.set(i, part(cell_values, cells_per_grid * dim), part(global_values, dim));
     }
   };
   // In stretches, so that the progress is told from this thread.
