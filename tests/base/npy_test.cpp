@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <gtest/gtest.h>
 
 #include "base/raw_npy.h"
@@ -231,6 +233,11 @@ TEST(ArrayType, HasItsSizeAndName) {
   EXPECT_STREQ(name_of(ArrayType::float32), "float32");
   EXPECT_STREQ(name_of(ArrayType::float16), "float16");
   EXPECT_STREQ(name_of(ArrayType::int64), "int64");
+}
+
+TEST_F(NpyFileTest, DoesNotWaitForAPipe) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THROW(NpyFile file(path_), Error);
 }
 
 }  // namespace

@@ -112,5 +112,12 @@ TEST_F(NpyWriterTest, LeavesNothingWithoutCommit) {
   EXPECT_EQ(folder_.names(), std::vector<std::string>{});
 }
 
+TEST_F(NpyWriterTest, RefusesValuesOfAnotherKindThanItsType) {
+  NpyWriter integers(path_, ArrayType::int64, std::vector<std::size_t>{1});
+  EXPECT_THROW(integers.append(std::vector<float>{1.0f}), Error);
+  NpyWriter floats(path_, ArrayType::float32, std::vector<std::size_t>{1});
+  EXPECT_THROW(floats.append(std::vector<std::int64_t>{1}), Error);
+}
+
 }  // namespace
 }  // namespace diml

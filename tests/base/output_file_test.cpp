@@ -123,6 +123,39 @@ TEST_F(OutputFileTest, LeavesNothingBesideItsPlaceWhenThatIsTaken) {
   EXPECT_EQ(folder_.names(), Names{"result"});
 }
 
+TEST_F(OutputFileTest, ReplacesTheFileBehindALinkAndKeepsTheLink) {
+  test::write_bytes(folder_ / "real", "old");
+  std::filesystem::create_symlink("real", path_);
+  OutputFile file(path_);
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  EXPECT_EQ(test::bytes_of(folder_ / "real"), "new");
+}
+
+TEST_F(OutputFileTest, WritesIntoAPipeWithoutReplacingIt) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const int reader = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  OutputFile file(path_);
+  file.write("text");
+  file.commit();
+  char received[8] = {};
+  EXPECT_EQ(::read(reader, received, sizeof received), 4);
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
+  EXPECT_EQ(folder_.names(), Names{"result"});
+}
+
+TEST_F(OutputFileTest, GetsPastWhatAKilledProcessOfItsNumberLeft) {
+  const std::string leftover = path_ + ".tmp" + std::to_string(::getpid()) + ".0";
+  test::write_bytes(leftover, "half of it");
+  OutputFile file(path_);
+  file.write("whole");
+  file.commit();
+  EXPECT_EQ(test::bytes_of(path_), "whole");
+  EXPECT_EQ(test::bytes_of(leftover), "half of it");  // not ours to remove
+}
+
 TEST_F(OutputFileTest, LeavesNothingWhenTheProcessIsKilled) {
   const int probe = ::open(folder_.path().c_str(), O_TMPFILE | O_RDWR, 0600);
   if (probe < 0) GTEST_SKIP() << "this file system has no unnamed temporary files";

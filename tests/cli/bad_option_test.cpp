@@ -109,5 +109,26 @@ TEST_F(BadOption, BenchmarkingNothingIsRefused) {
   expect_refused({"bench", "--images", "60", "--dim", "0"}, {"dim"});
 }
 
+TEST_F(BadOption, OneFileForTwoOutputsIsRefused) {
+  expect_refused(match({"--plans", "S.npy"}), {"S.npy"});
+  expect_refused(match({"--report", "./S.npy"}), {"S.npy"});
+}
+
+TEST_F(BadOption, AnEmptyNameIsNotTheMeanOfTheCells) {
+  expect_refused(
+      {"match", "--cells", "C.npy", "--globals", "", "--pairs", "P.npy", "--out", "S.npy"},
+      {"--globals"});
+}
+
+TEST_F(BadOption, NumbersOfTheClassesNeedAPlaceToGo) {
+  expect_refused(evaluate({"--per-class"}), {"--json"});
+}
+
+TEST_F(BadOption, AGridWhoseSquareWrapsIsRefused) {
+  expect_refused({"generate", "--images", "2", "--classes", "1", "--grid", "9223372036854775809",
+                  "--out", "g"},
+                 {"grid"});
+}
+
 }  // namespace
 }  // namespace diml::test
