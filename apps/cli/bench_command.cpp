@@ -145,7 +145,7 @@ void BenchCommand::print(const std::vector<Row>& rows, JsonOutput& output) const
 Run define_bench(CLI::App& command) {
   auto options = std::make_shared<BenchCommand>();
   command.add_option("--grid", options->grid, "Cells per side")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 14))
       ->capture_default_str();
   command.add_option("--dim", options->dim, "Dimensions of a cell")
       ->check(CLI::PositiveNumber)

@@ -21,10 +21,14 @@ struct DoctorCommand {
     ::sysinfo(&memory);
     const double gib =
         static_cast<double>(memory.totalram) * memory.mem_unit / (1024.0 * 1024.0 * 1024.0);
-    Json report = {
-        {"version", kVersion},           {"compiler", kCompiler}, {"build", kBuildType},
-        {"threads", default_threads()},  {"memory_gib", gib},     {"matchers", matcher_names()},
-        {"simd_targets", simd_targets()}};
+    Json report = {{"version", kVersion},
+                   {"compiler", kCompiler},
+                   {"build", kBuildType},
+                   {"threads", default_threads()},
+                   {"memory_gib", gib},
+                   {"matchers", matcher_names()},
+                   {"simd_targets", simd_targets()},
+                   {"active_simd_target", active_simd_target()}};
     report["features"] = Json::array();
     for (const Feature& feature : kFeatures) {
       report["features"].push_back({{"name", feature.name},
@@ -44,6 +48,7 @@ struct DoctorCommand {
     };
     print_list("matchers", matcher_names());
     print_list("SIMD targets", simd_targets());
+    std::printf("in use        %s\n", active_simd_target().c_str());
     std::printf("\n");
     for (const Feature& feature : kFeatures) {
       std::printf("%-3s  %-11s %s%s%s\n", feature.built_in ? "yes" : "no", feature.name,

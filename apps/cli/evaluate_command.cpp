@@ -34,12 +34,9 @@ void EvaluateCommand::run() const {
   params.nmi = nmi;
   params.seed = seed;
   params.rerank.clear();
-  for (const std::int64_t k : rerank) {
-    if (k < 0)
-      throw Error("--rerank " + std::to_string(k) + ": K must be 0 (plain cosine) or more");
-    params.rerank.push_back(static_cast<std::size_t>(k));
-  }
+  for (const std::int64_t k : rerank) params.rerank.push_back(static_cast<std::size_t>(k));
   make_matcher(match.matcher);  // a wrong name is told before the files are read
+  expect_own_files({grids.cells, grids.globals, labels}, {json});
   JsonOutput output(json);
   const GridSet set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage),
                                  match.threads, progress_bar("load"));
@@ -65,9 +62,10 @@ Run define_evaluate(CLI::App& command) {
       .add_option("--rerank", options->rerank,
                   "How many candidates are re-ranked; several with commas")
       ->delimiter(',')
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command.add_option("--grid", options->grid, "Cells per side that the files must have")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 14));
   options->match.define(command);
   command.add_flag("--nmi", options->nmi,
                    "Also cluster the globals and print the mutual information");

@@ -47,7 +47,7 @@ Run define_generate(CLI::App& command) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_option("--grid", params.grid, "Cells per side")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 14))
       ->capture_default_str();
   command.add_option("--dim", params.dim, "Dimensions of a cell")
       ->check(CLI::PositiveNumber)

@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <optional>
-#include <set>
 
 #include "command.h"
 #include "diml/error.h"
@@ -79,17 +77,6 @@ std::string report_line(const Pair& pair, float score, const PairReport& report)
   return text + "\n";
 }
 
-// Two results under one name would leave one of them.
-void expect_distinct(const std::vector<std::string>& paths) {
-  std::set<std::filesystem::path> seen;
-  for (const std::string& path : paths) {
-    if (path.empty() || path == "-") continue;
-    if (!seen.insert(std::filesystem::absolute(path).lexically_normal()).second) {
-      throw Error(path + ": is named for two outputs: give each its own file");
-    }
-  }
-}
-
 void MatchCommand::run() const {
   MatchParams params = match.params();
   if (certify) params.certificate = Certificate::duality_gap;
@@ -104,7 +91,7 @@ void MatchCommand::run() const {
   const std::vector<Pair> all_pairs = load_pairs(pairs, set.size());
   const std::size_t plan_size = set.cells_per_grid() * set.cells_per_grid();
 
-  expect_distinct({out, plans, report, json});
+  expect_own_files({grids.cells, grids.globals, pairs}, {out, plans, report, json});
   // Opened before the work, so that a bad path costs no time.
   NpyWriter score_file(out, ArrayType::float32, std::vector<std::size_t>{all_pairs.size()});
   std::optional<NpyWriter> plan_file;

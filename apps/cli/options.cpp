@@ -1,5 +1,8 @@
 #include "options.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "diml/error.h"
 
 namespace diml::cli {
@@ -45,6 +48,29 @@ void GridOptions::define(CLI::App& command) {
                   "(also faster on "
                   "some CPUs)")
       ->capture_default_str();
+}
+
+void expect_own_files(const std::vector<std::string>& inputs,
+                      const std::vector<std::string>& outputs) {
+  namespace fs = std::filesystem;
+  const auto same = [](const std::string& x, const std::string& y) {
+    std::error_code unknown;  // what does not exist yet is compared by name
+    return fs::equivalent(x, y, unknown) ||
+           fs::absolute(x).lexically_normal() == fs::absolute(y).lexically_normal();
+  };
+  std::vector<std::string> taken;
+  for (const std::string& input : inputs) {
+    if (!input.empty()) taken.push_back(input);
+  }
+  for (const std::string& output : outputs) {
+    if (output.empty() || output == "-") continue;
+    for (const std::string& other : taken) {
+      if (same(output, other)) {
+        throw Error(output + ": is named twice: give each output a file of its own");
+      }
+    }
+    taken.push_back(output);
+  }
 }
 
 }  // namespace diml::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -26,5 +27,10 @@ struct GridOptions {
 
   void define(CLI::App& command);
 };
+
+// Throws when an output is an input or another output: one of the two would be lost. Empty names
+// and "-" are none.
+void expect_own_files(const std::vector<std::string>& inputs,
+                      const std::vector<std::string>& outputs);
 
 }  // namespace diml::cli

@@ -35,8 +35,8 @@ class FirstStage {
   virtual ~FirstStage() = default;
   virtual const char* name() const = 0;
 
-  // The `depth` nearest of each query, fewer where the gallery has fewer. exclude: the id that
-  // query q must not find (itself), [queries], or empty.
+  // The `depth` nearest of each query (finite vectors all), fewer where the gallery has fewer.
+  // exclude: the id that query q must not find (itself), [queries], or empty.
   virtual Ranking search(VectorsView queries, std::size_t depth,
                          std::span<const std::int64_t> exclude = {}) const = 0;
 };

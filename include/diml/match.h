@@ -25,7 +25,7 @@ struct StructuralMatch {
   Marginals marginals;             // with the fallbacks that were used
   TransportPlan plan;              // T, with iterations, marginal error and converged
   double score = 0.0;              // structural similarity, sum_ij T_ij S_ij
-  double distance = 0.0;  // structural distance, sum_ij T_ij d_ij with d_ij = sqrt(2 - 2 S_ij)
+  double distance = 0.0;           // structural distance, sum_ij T_ij |source_i - target_j|
   std::optional<Bracket>
       bracket;  // of the least transport cost: present on Certificate::duality_gap
 

@@ -64,6 +64,9 @@ class Matcher {
     float* plans = nullptr;         // null: not wanted
     PairReport* reports = nullptr;  // null: not wanted
   };
+  // Puts a whole match where pair k's outputs go.
+  static void store(const StructuralMatch& match, const Outputs& outputs, std::size_t k);
+
   // Arguments are checked; params.transport.solver is this matcher's own.
   virtual void run(const PairBatch& batch, const MatchParams& params,
                    const Outputs& outputs) const = 0;
@@ -81,6 +84,9 @@ std::vector<std::string> matcher_names();
 // The SIMD instruction sets that the cpu solver can use on this machine, best first; empty without
 // it.
 std::vector<std::string> simd_targets();
+
+// The one in use.
+std::string active_simd_target();
 
 // Forces one of simd_targets() for the whole process; "" goes back to the best. For tests and
 // benchmarks.

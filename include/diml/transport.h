@@ -29,6 +29,7 @@ struct TransportParams {
 };
 
 constexpr double kSmallestLambda = 1e-3;
+constexpr int kMostIterations = 10'000'000;
 
 // Throws on a lambda, tolerance or iteration count outside its range, or a solver that was not
 // built.

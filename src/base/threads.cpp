@@ -23,7 +23,9 @@ void parallel_for(std::size_t count, std::size_t grain, int threads,
   grain = std::clamp<std::size_t>(grain, 1, count);
   const std::size_t chunks = (count + grain - 1) / grain;
   const std::size_t wanted = static_cast<std::size_t>(threads > 0 ? threads : default_threads());
-  const int workers = static_cast<int>(std::min(wanted, chunks));
+  // OpenMP ends the process when it cannot start a thread: no more than could ever help.
+  const std::size_t useful = 4 * static_cast<std::size_t>(omp_get_num_procs()) + 16;
+  const int workers = static_cast<int>(std::min({wanted, chunks, useful}));
   if (workers == 1) {
     for (std::size_t begin = 0; begin < count; begin += grain) {
       body(begin, std::min(count, begin + grain));

@@ -12,8 +12,10 @@
 namespace diml {
 namespace {
 
-// Queries between two updates of the progress: bounds memory, whatever the gallery's size.
-constexpr std::size_t kQueriesAtOnce = 2048;
+// Queries between two updates of the progress: bounds memory, whatever the size of the gallery and
+// of its classes.
+constexpr std::size_t kMostQueriesAtOnce = 2048;
+constexpr std::size_t kPlacesAtOnce = std::size_t{1} << 22;  // of ranked lists
 
 class Stopwatch {
  public:
@@ -42,7 +44,7 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
     throw Error("there are " + std::to_string(grids.size) + " grids and " +
                 std::to_string(labels.size()) + " labels: one label a grid is needed");
   }
-  if (grids.size < 2) throw Error("evaluation needs at least two grids");
+  if (grids.size < 2) throw Error("evaluation needs at least two images");
   if (params.rerank.empty())
     throw Error("evaluation needs at least one re-ranking depth, such as 0");
 
@@ -50,6 +52,9 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
   for (const std::int64_t label : labels) ++class_sizes[label];
   std::size_t largest_class = 0;
   for (const auto& [label, size] : class_sizes) largest_class = std::max(largest_class, size);
+  if (largest_class < 2) {
+    throw Error("every image is alone in its class, so there is nothing to find: check the labels");
+  }
   const std::size_t head = *std::max_element(params.rerank.begin(), params.rerank.end());
   std::vector<MetricsAccumulator> accumulators(params.rerank.size());
   const std::vector<std::size_t> recall_ks = accumulators.front().recall_ks();
@@ -58,11 +63,14 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
   const std::size_t depth =
       std::max({head, largest_class, *std::max_element(recall_ks.begin(), recall_ks.end())});
 
+  const std::size_t at_once =
+      std::clamp<std::size_t>(kPlacesAtOnce / depth, 16, kMostQueriesAtOnce);
+
   Evaluation evaluation;
   evaluation.recall_ks = recall_ks;
   const Retriever retriever(grids, params.match, params.matcher, params.threads);
-  for (std::size_t first = 0; first < grids.size; first += kQueriesAtOnce) {
-    const std::size_t count = std::min(kQueriesAtOnce, grids.size - first);
+  for (std::size_t first = 0; first < grids.size; first += at_once) {
+    const std::size_t count = std::min(at_once, grids.size - first);
     const GridSetView queries = slice(grids, first, count);
     std::vector<std::int64_t> themselves(count);
     std::iota(themselves.begin(), themselves.end(), static_cast<std::int64_t>(first));

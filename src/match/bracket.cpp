@@ -1,19 +1,36 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "diml/transport.h"
 
 namespace diml {
 namespace {
 
-// Two c-transforms make any g feasible: f_i = min_j C_ij - g_j, then g_j = min_i C_ij - f_i. A
-// target without mass has g = -infinity, constrains nothing and becomes finite in the second step.
+// A side in double that sums to 1 as nearly as double can: solvers in float32 leave it 1e-7 off,
+// and a bound that multiplies it by potentials would be off with it.
+std::vector<double> sums_to_one(std::vector<double> weights) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (double& weight : weights) weight /= sum;
+  return weights;
+}
+
+// The constant in g is free, and no good g varies by more than the costs do: what goes beyond that,
+// such as the -infinity of a target without mass, is cut off. So the sums stay accurate for any
+// lambda.
+void condition(MatrixView cost, std::vector<double>& g) {
+  const auto [least, most] = std::minmax_element(cost.data, cost.data + cost.rows * cost.cols);
+  const double largest = *std::max_element(g.begin(), g.end());
+  for (double& value : g) value = std::max(value - largest, *least - *most);
+}
+
+// Two c-transforms make any g feasible: f_i = min_j C_ij - g_j, then g_j = min_i C_ij - f_i.
 double feasible_dual(MatrixView cost, const Marginals& marginals, std::vector<double> g) {
+  condition(cost, g);
   std::vector<double> f(cost.rows, std::numeric_limits<double>::infinity());
   for (std::size_t i = 0; i < cost.rows; ++i) {
     for (std::size_t j = 0; j < cost.cols; ++j) {
-      if (std::isfinite(g[j])) f[i] = std::min(f[i], cost(i, j) - g[j]);
+      f[i] = std::min(f[i], cost(i, j) - g[j]);
     }
   }
   double value = 0.0;
@@ -70,8 +87,8 @@ double rounded_cost(MatrixView cost, const Marginals& marginals, const Transport
 }  // namespace
 
 Bracket bracket_optimum(MatrixView cost, const Marginals& marginals, const TransportPlan& plan) {
-  return {feasible_dual(cost, marginals, plan.target_potential),
-          rounded_cost(cost, marginals, plan)};
+  const Marginals exact{sums_to_one(marginals.source), sums_to_one(marginals.target), {}};
+  return {feasible_dual(cost, exact, plan.target_potential), rounded_cost(cost, exact, plan)};
 }
 
 }  // namespace diml

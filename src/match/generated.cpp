@@ -71,8 +71,8 @@ GeneratedGrids generate_grids(const GeneratedParams& params) {
   if (params.classes < 1 || params.classes > params.size) {
     throw Error("generated grids need 1 to " + std::to_string(params.size) + " classes");
   }
-  if (params.grid < 1 || params.grid > kMostCells)
-    check_grid_shape(params.grid, params.dim);  // side^2 may wrap
+  if (params.grid > kMostCells)
+    check_grid_shape(params.grid, params.dim);  // before its square can wrap
   const std::size_t dim = params.dim;
   const std::size_t side = params.grid;
   GeneratedGrids generated{GridSet(params.size, side * side, dim, params.type),

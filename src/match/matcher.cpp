@@ -1,5 +1,6 @@
 #include "diml/matcher.h"
 
+#include <algorithm>
 #include <string>
 
 #include "diml/error.h"
@@ -25,23 +26,13 @@ class PairwiseMatcher final : public Matcher {
            const Outputs& outputs) const override {
     MatchParams own = params;
     own.transport.solver = solver_;
-    const std::size_t plan_size = batch.sources.cells_per_grid * batch.targets.cells_per_grid;
     parallel_for(batch.pairs.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) {
         const Pair& pair = batch.pairs[k];
         const StructuralMatch result =
             match(batch.sources[static_cast<std::size_t>(pair.source)],
                   batch.targets[static_cast<std::size_t>(pair.target)], own);
-        outputs.scores[k] = static_cast<float>(
-            outputs.quantity == Quantity::similarity ? result.score : result.distance);
-        if (outputs.plans) {
-          std::copy(result.plan.mass.begin(), result.plan.mass.end(),
-                    outputs.plans + k * plan_size);
-        }
-        if (outputs.reports) {
-          outputs.reports[k] = {result.plan.iterations, result.plan.marginal_error,
-                                result.plan.converged, result.marginals.fallbacks, result.bracket};
-        }
+        store(result, outputs, k);
       }
     });
   }
@@ -73,6 +64,19 @@ void check_batch(const PairBatch& batch) {
 }
 
 }  // namespace
+
+void Matcher::store(const StructuralMatch& match, const Outputs& outputs, std::size_t k) {
+  outputs.scores[k] =
+      static_cast<float>(outputs.quantity == Quantity::similarity ? match.score : match.distance);
+  if (outputs.plans) {
+    std::copy(match.plan.mass.begin(), match.plan.mass.end(),
+              outputs.plans + k * match.plan.mass.size());
+  }
+  if (outputs.reports) {
+    outputs.reports[k] = {match.plan.iterations, match.plan.marginal_error, match.plan.converged,
+                          match.marginals.fallbacks, match.bracket};
+  }
+}
 
 void Matcher::check_and_run(const PairBatch& batch, const MatchParams& params, std::size_t scores,
                             std::size_t reports, const Outputs& outputs) const {
@@ -128,6 +132,14 @@ std::unique_ptr<Matcher> make_matcher(std::string_view name, MatcherOptions opti
 std::vector<std::string> simd_targets() {
 #if DIML_HAS_SIMD
   return cpu::simd_targets();
+#else
+  return {};
+#endif
+}
+
+std::string active_simd_target() {
+#if DIML_HAS_SIMD
+  return cpu::active_simd_target();
 #else
   return {};
 #endif

@@ -86,6 +86,17 @@ class Agreement : public testing::Test {
   void TearDown() override { force_simd_target(""); }
 };
 
+TEST_F(Agreement, AForcedTargetIsTheOneInUse) {
+  for (const std::string& target : simd_targets()) {
+    force_simd_target(target);
+    EXPECT_EQ(active_simd_target(), target);
+  }
+  force_simd_target("");
+  if (!simd_targets().empty()) {
+    EXPECT_EQ(active_simd_target(), simd_targets().front());
+  }
+}
+
 TEST_F(Agreement, EverySimdTargetWithTheReference) {
   if (simd_targets().empty()) GTEST_SKIP() << "built without Highway";
   for (const Case& c : cases()) {

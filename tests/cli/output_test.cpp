@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,17 @@ TEST_F(Output, IntoAFolderIsRefused) {
   const std::string folder = folder_.path();
   expect_refused({"match", "--cells", "C.npy", "--pairs", "P.npy", "--out", folder}, {folder});
   expect_refused(evaluate({"--json", folder}), {folder});
+}
+
+TEST_F(Output, NeverReplacesAnInput) {
+  const std::string cells = bytes_of(at("C.npy"));
+  const std::string labels = bytes_of(at("L.npy"));
+  expect_refused({"match", "--cells", "C.npy", "--pairs", "P.npy", "--out", "./C.npy"}, {"C.npy"});
+  std::filesystem::create_symlink("C.npy", at("link"));
+  expect_refused({"match", "--cells", "C.npy", "--pairs", "P.npy", "--out", "link"}, {"link"});
+  expect_refused(evaluate({"--json", "L.npy"}), {"L.npy"});
+  EXPECT_EQ(bytes_of(at("C.npy")), cells);
+  EXPECT_EQ(bytes_of(at("L.npy")), labels);
 }
 
 TEST_F(Output, WithoutANameIsRefused) {

@@ -91,6 +91,19 @@ TEST(Evaluate, NmiComesOnRequest) {
   EXPECT_LE(*evaluation.nmi, 1.0);
 }
 
+TEST(Evaluate, RefusesLabelsThatLeaveNothingToFind) {
+  const GeneratedGrids generated = generate_grids({.size = 10, .classes = 10});
+  EXPECT_THROW(evaluate(generated.grids.view(), generated.labels), Error);
+}
+
+TEST(Evaluate, OneLargeClassIsRankedToItsEnd) {
+  const GeneratedGrids generated = generate_grids({.size = 700, .classes = 1, .grid = 1, .dim = 4});
+  const Evaluation evaluation =
+      evaluate(generated.grids.view(), generated.labels, {.rerank = {0}, .match = {}});
+  EXPECT_EQ(evaluation.results[0].metrics.r_precision, 1.0);
+  EXPECT_EQ(evaluation.results[0].metrics.map_at_r, 1.0);
+}
+
 TEST(Evaluate, RefusesWhatDoesNotFit) {
   const GeneratedGrids generated = generate_grids({.size = 10, .classes = 2});
   EXPECT_THROW(evaluate(generated.grids.view(), std::vector<std::int64_t>(9)), Error);

@@ -93,6 +93,14 @@ TEST_P(Match, AnImageMatchesItselfBest) {
   EXPECT_GT(self, 0.75);
 }
 
+TEST_P(Match, IdenticalCellsAreAtDistanceZeroAndZeroCellsAtOne) {
+  const EmbeddingGrid same(std::vector<float>(9 * kDim, 0.3f), kDim);
+  EXPECT_EQ(match(same, same, tight(GetParam())).distance, 0.0);
+  const EmbeddingGrid zero(std::vector<float>(9 * kDim), kDim);
+  EXPECT_NEAR(match(same, zero, tight(GetParam())).distance, 1.0, 1e-6);
+  EXPECT_EQ(match(zero, zero, tight(GetParam())).distance, 0.0);
+}
+
 TEST_P(Match, ACertificateBracketsTheScoreOfTheBestPlan) {
   MatchParams params = tight(GetParam());
   params.certificate = Certificate::duality_gap;

@@ -210,5 +210,63 @@ TEST(Transport, RefusesParametersOutOfRange) {
   EXPECT_THROW(solve(problem.view(), swapped), Error);
 }
 
+TEST(Transport, RefusesMarginalsThatAreNone) {
+  Problem problem = random_problem(3, 2, 1);
+  for (const std::vector<double>& bad : {std::vector<double>{0.5, 0.5, 0.5},
+                                         {-0.5, 1.0, 0.5},
+                                         {std::nan(""), 0.5, 0.5},
+                                         {0.0, 0.0, 0.0}}) {
+    const Marginals marginals{bad, problem.marginals.target, {}};
+    for (const Solver solver : solvers()) {
+      EXPECT_THROW(solve(problem.view(), marginals, {.solver = solver}), Error);
+    }
+  }
+  problem.cost[2] = std::numeric_limits<double>::infinity();
+  EXPECT_THROW(solve(problem.view(), problem.marginals), Error);
+}
+
+TEST(Transport, ExactTakesCostsOfAnySize) {
+  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  Problem problem = random_problem(6, 5, 4);
+  const double cost =
+      cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
+  for (double& value : problem.cost) value *= 1e12;
+  const TransportPlan large = solve(problem.view(), problem.marginals, {.solver = Solver::exact});
+  EXPECT_NEAR(cost_of(problem, large) / 1e12, cost, 1e-8);
+}
+
+TEST(Transport, TheLargestIterationCountIsCountedRight) {
+  const Problem problem = random_problem(5, 4, 2);
+  for (const Solver solver : {Solver::reference, Solver::cpu}) {
+    if (!is_available(solver)) continue;
+    const TransportPlan plan = solve(problem.view(), problem.marginals,
+                                     {.solver = solver, .max_iterations = kMostIterations});
+    EXPECT_GT(plan.iterations, 1) << name_of(solver);
+    EXPECT_LT(plan.iterations, 1000) << name_of(solver);
+    EXPECT_THROW(solve(problem.view(), problem.marginals,
+                       {.solver = solver, .max_iterations = kMostIterations + 1}),
+                 Error);
+  }
+}
+
+TEST(Bracket, IsSoundForAnyLambda) {
+  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    const Problem problem = random_problem(8, 5, seed);
+    const double optimum =
+        cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
+    for (const Solver solver : solvers()) {
+      for (const double lambda : {1e-3, 0.05, 10.0, 1e3, 1e7, 1e12, 1e300}) {
+        const TransportPlan plan =
+            solve(problem.view(), problem.marginals,
+                  {.solver = solver, .lambda = lambda, .max_iterations = 200});
+        const Bracket bracket = bracket_optimum(problem.view(), problem.marginals, plan);
+        EXPECT_LE(bracket.lower, optimum + 1e-8) << name_of(solver) << " lambda " << lambda;
+        EXPECT_GE(bracket.upper, optimum - 1e-8) << name_of(solver) << " lambda " << lambda;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace diml

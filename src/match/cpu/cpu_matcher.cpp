@@ -42,43 +42,32 @@ class CpuMatcher final : public Matcher {
       PairOutput& output = pair_outputs.emplace_back();
       if (outputs.plans) output.plan = outputs.plans + k * plan_size;
     }
-    PairParams kernel_params = pair_params(params);
-    kernel_params.distance = outputs.quantity == Quantity::distance;
-    match_pairs(tasks.data(), tasks.size(), kernel_params, workspace, pair_outputs.data());
+    match_pairs(tasks.data(), tasks.size(), pair_params(params), workspace, pair_outputs.data());
 
     for (std::size_t k = begin; k < end; ++k) {
       const PairOutput& output = pair_outputs[k - begin];
-      // The log domain and certificates want the whole match; both are rare.
-      if (output.out_of_range ||
-          (outputs.reports && params.certificate == Certificate::duality_gap)) {
-        finish_in_full(tasks[k - begin], params, outputs, k, plan_size);
+      if (output.out_of_range || outputs.quantity == Quantity::distance) {
+        store(in_full(tasks[k - begin], params), outputs, k);
         continue;
       }
       outputs.scores[k] = output.score;
-      if (outputs.reports) {
-        outputs.reports[k] = {output.iterations,
-                              output.marginal_error,
-                              output.converged,
-                              {output.uniform_source, output.uniform_target, false},
-                              {}};
+      if (!outputs.reports) continue;
+      outputs.reports[k] = {output.iterations,
+                            output.marginal_error,
+                            output.converged,
+                            {output.uniform_source, output.uniform_target, false},
+                            {}};
+      if (params.certificate == Certificate::duality_gap) {
+        outputs.reports[k].bracket = in_full(tasks[k - begin], params).bracket;
       }
     }
   }
 
-  static void finish_in_full(const PairTask& task, const MatchParams& params,
-                             const Outputs& outputs, std::size_t k, std::size_t plan_size) {
+  // What the kernel does not give: the log domain, distances, certificates. All of them are rare.
+  static StructuralMatch in_full(const PairTask& task, const MatchParams& params) {
     MatchParams own = params;
     own.transport.solver = Solver::cpu;
-    const StructuralMatch result = match(task.source, task.target, own);
-    outputs.scores[k] = static_cast<float>(
-        outputs.quantity == Quantity::similarity ? result.score : result.distance);
-    if (outputs.plans) {
-      std::copy(result.plan.mass.begin(), result.plan.mass.end(), outputs.plans + k * plan_size);
-    }
-    if (outputs.reports) {
-      outputs.reports[k] = {result.plan.iterations, result.plan.marginal_error,
-                            result.plan.converged, result.marginals.fallbacks, result.bracket};
-    }
+    return match(task.source, task.target, own);
   }
 
   MatcherOptions options_;

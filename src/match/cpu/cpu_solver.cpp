@@ -1,5 +1,8 @@
 #include "cpu/cpu_solver.h"
 
+#include <cmath>
+#include <utility>
+
 #include "cpu/pair_kernel.h"
 #include "reference/sinkhorn.h"
 
@@ -9,33 +12,32 @@ namespace {
 // One pair's float32 results, before they become a StructuralMatch or a TransportPlan.
 struct PairArrays {
   PairArrays(std::size_t rows, std::size_t cols)
-      : plan(rows * cols), similarity(rows * cols), source(rows), target(cols), potential(cols) {
+      : plan(rows * cols), similarity(rows * cols), source(rows), target(cols), scaling(cols) {
     output.plan = plan.data();
     output.similarity = similarity.data();
     output.source_marginal = source.data();
     output.target_marginal = target.data();
-    output.target_potential = potential.data();
+    output.target_scaling = scaling.data();
   }
 
-  TransportPlan to_plan() const {
-    return {source.size(),
-            target.size(),
-            {plan.begin(), plan.end()},
-            {potential.begin(), potential.end()},
-            output.iterations,
-            output.marginal_error,
-            output.converged,
-            false};
+  TransportPlan to_plan(double lambda) const {
+    std::vector<double> potential(scaling.size());
+    for (std::size_t j = 0; j < scaling.size(); ++j) {
+      potential[j] = lambda * std::log(static_cast<double>(scaling[j]));
+    }
+    return {
+        source.size(),     target.size(),         {plan.begin(), plan.end()}, std::move(potential),
+        output.iterations, output.marginal_error, output.converged,           false};
   }
 
-  std::vector<float> plan, similarity, source, target, potential;
+  std::vector<float> plan, similarity, source, target, scaling;
   PairOutput output;
 };
 
 }  // namespace
 
 PairParams pair_params(const MatchParams& params) {
-  return {params.marginals == MarginalRule::cross_correlation, false,
+  return {params.marginals == MarginalRule::cross_correlation,
           static_cast<float>(params.transport.lambda),
           static_cast<float>(params.transport.tolerance), params.transport.max_iterations};
 }
@@ -51,7 +53,7 @@ TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const Transp
   PairWorkspace workspace;
   solve_similarity(similarity.data(), source.data(), target.data(), cost.rows, cost.cols,
                    pair_params({.transport = params}), workspace, arrays.output);
-  if (!arrays.output.out_of_range) return arrays.to_plan();
+  if (!arrays.output.out_of_range) return arrays.to_plan(params.lambda);
   TransportPlan plan = reference::sinkhorn(cost, marginals, params);
   plan.log_domain = true;
   return plan;
@@ -68,7 +70,7 @@ StructuralMatch match_pair(GridView source, GridView target, const MatchParams& 
   match.marginals.source.assign(arrays.source.begin(), arrays.source.end());
   match.marginals.target.assign(arrays.target.begin(), arrays.target.end());
   match.marginals.fallbacks = {arrays.output.uniform_source, arrays.output.uniform_target, false};
-  match.plan = arrays.to_plan();
+  match.plan = arrays.to_plan(params.transport.lambda);
   return match;
 }
 

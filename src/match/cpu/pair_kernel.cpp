@@ -85,18 +85,12 @@ void pack(const float* source, const PairShape& shape, std::size_t dim, float* p
   }
 }
 
-FloatVec distance_of(FloatVec similarity) {
-  const FloatVec two = hn::Set(kFloat, 2.0f);
-  return hn::Sqrt(hn::Max(hn::NegMulAdd(two, similarity, two), hn::Zero(kFloat)));
-}
-
-float score_of(const PairShape& shape, const PairParams& params, const PairBuffers& pair) {
+float score_of(const PairShape& shape, const PairBuffers& pair) {
   FloatVec total = hn::Zero(kFloat);
   for (std::size_t i = 0; i < shape.row_pad; i += kLanes) {
     FloatVec sum = hn::Zero(kFloat);
     for (std::size_t j = 0; j < shape.cols; ++j) {
-      FloatVec value = hn::Load(kFloat, pair.similarity + j * shape.row_pad + i);
-      if (params.distance) value = distance_of(value);
+      const FloatVec value = hn::Load(kFloat, pair.similarity + j * shape.row_pad + i);
       const FloatVec mass = hn::Mul(hn::Load(kFloat, pair.kernel + j * shape.row_pad + i),
                                     hn::Set(kFloat, pair.b[j]));
       sum = hn::MulAdd(mass, value, sum);
@@ -108,7 +102,7 @@ float score_of(const PairShape& shape, const PairParams& params, const PairBuffe
 
 void finish_pair(const PairShape& shape, const PairParams& params, const PairBuffers& pair,
                  SinkhornEnd end, PairOutput& output) {
-  output.score = score_of(shape, params, pair);
+  output.score = score_of(shape, pair);
   output.marginal_error = end.error;
   output.iterations = end.iterations;
   output.converged = end.error < params.tolerance;
@@ -127,11 +121,7 @@ void finish_pair(const PairShape& shape, const PairParams& params, const PairBuf
   if (output.target_marginal) {
     std::copy_n(pair.target_marginal, shape.cols, output.target_marginal);
   }
-  if (output.target_potential) {
-    for (std::size_t j = 0; j < shape.cols; ++j) {
-      output.target_potential[j] = params.lambda * std::log(pair.b[j]);
-    }
-  }
+  if (output.target_scaling) std::copy_n(pair.b, shape.cols, output.target_scaling);
 }
 
 // Working memory of iterate().
@@ -250,6 +240,8 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
   iterate(shape, params, count, packed + packed_floats, load, finish);
 }
 
+const char* target_name_simd() { return hwy::TargetName(HWY_TARGET); }
+
 void solve_similarity_simd(const float* similarity, const float* source_marginal,
                            const float* target_marginal, std::size_t rows, std::size_t cols,
                            const PairParams& params, PairWorkspace& workspace, PairOutput& output) {
@@ -281,6 +273,9 @@ namespace diml::cpu {
 
 HWY_EXPORT(match_pairs_simd);
 HWY_EXPORT(solve_similarity_simd);
+HWY_EXPORT(target_name_simd);
+
+std::string active_simd_target() { return HWY_DYNAMIC_DISPATCH(target_name_simd)(); }
 
 std::byte* PairWorkspace::take(std::size_t size) {
   constexpr std::size_t kAlignment = 128;

@@ -11,7 +11,6 @@ namespace diml::cpu {
 
 struct PairParams {
   bool cross_correlation = true;
-  bool distance = false;  // sum T_ij d_ij instead of sum T_ij S_ij
   float lambda = 0.05f;
   float tolerance = 1e-4f;
   int max_iterations = 1000;
@@ -19,11 +18,11 @@ struct PairParams {
 
 // What one pair gives. Pointers that are null are not wanted.
 struct PairOutput {
-  float* plan = nullptr;              // [R_s, R_t]
-  float* similarity = nullptr;        // [R_s, R_t]
-  float* source_marginal = nullptr;   // [R_s]
-  float* target_marginal = nullptr;   // [R_t]
-  float* target_potential = nullptr;  // [R_t], lambda log b up to a constant
+  float* plan = nullptr;             // [R_s, R_t]
+  float* similarity = nullptr;       // [R_s, R_t]
+  float* source_marginal = nullptr;  // [R_s]
+  float* target_marginal = nullptr;  // [R_t]
+  float* target_scaling = nullptr;   // [R_t], b
 
   float score = 0.0f;
   float marginal_error = 0.0f;
@@ -56,6 +55,7 @@ void solve_similarity(const float* similarity, const float* source_marginal,
                       const PairParams& params, PairWorkspace& workspace, PairOutput& output);
 
 std::vector<std::string> simd_targets();
+std::string active_simd_target();
 void force_simd_target(std::string_view name);
 
 }  // namespace diml::cpu

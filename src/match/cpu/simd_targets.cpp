@@ -8,11 +8,10 @@
 namespace diml::cpu {
 namespace {
 
-// Targets that are compiled in and that this machine has.
+// Targets that are compiled in and that this machine has; asked once, before any is forced.
 std::int64_t usable_targets() {
-  hwy::DisableTargets(0);  // forget what was forced
-  hwy::SetSupportedTargetsForTest(0);
-  return hwy::SupportedTargets() & HWY_TARGETS;
+  static const std::int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
+  return usable;
 }
 
 std::vector<std::int64_t> bits_of(std::int64_t targets) {
@@ -31,6 +30,7 @@ std::vector<std::string> simd_targets() {
 
 void force_simd_target(std::string_view name) {
   const std::vector<std::int64_t> bits = bits_of(usable_targets());
+  std::int64_t forced = 0;  // none
   if (!name.empty()) {
     const auto found = std::find_if(bits.begin(), bits.end(), [name](std::int64_t bit) {
       return hwy::TargetName(bit) == name;
@@ -39,8 +39,9 @@ void force_simd_target(std::string_view name) {
       throw Error("this machine has no SIMD target '" + std::string(name) +
                   "'; 'diml doctor' lists those it has");
     }
-    hwy::SetSupportedTargetsForTest(*found);
+    forced = *found;
   }
+  hwy::SetSupportedTargetsForTest(forced);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 

@@ -115,8 +115,10 @@ void top_k_simd(const float* queries, std::size_t count, const std::int64_t* exc
   }
   for (std::size_t q = 0; q < count; ++q) {
     std::vector<Candidate>& candidates = shortlists[q].candidates;
-    std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(depth),
-                      candidates.end(), ranks_before);
+    if (candidates.size() > depth) shortlists[q].trim(depth);
+    std::sort(candidates.begin(), candidates.end(), ranks_before);
+    candidates.resize(depth,
+                      {-std::numeric_limits<float>::infinity(), -1});  // only without finite scores
     for (std::size_t k = 0; k < depth; ++k) {
       ids[q * depth + k] = candidates[k].id;
       scores[q * depth + k] = candidates[k].score;

@@ -17,16 +17,17 @@ namespace {
 // enough that what they cut off is below 1e-12 of the mass and 1e-9 of the cost, and coarse enough
 // for 64 bits.
 constexpr std::int64_t kMassUnits = std::int64_t{1} << 44;
-constexpr double kCostUnits = 0x1p32;
+constexpr double kCostUnits = 0x1p32;  // of the largest cost, where that is above 1
 
 // Rounds down to units and gives the units left over to the largest remainders, so that the sum is
 // exact.
 std::vector<std::int64_t> in_units(const std::vector<double>& weights) {
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   std::vector<std::int64_t> units(weights.size());
   std::vector<double> remainder(weights.size());
   std::int64_t left = kMassUnits;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const double scaled = weights[i] * static_cast<double>(kMassUnits);
+    const double scaled = weights[i] / total * static_cast<double>(kMassUnits);
     units[i] = static_cast<std::int64_t>(std::floor(scaled));
     remainder[i] = scaled - std::floor(scaled);
     left -= units[i];
@@ -54,6 +55,10 @@ TransportPlan network_simplex(MatrixView cost, const Marginals& marginals) {
   const std::vector<std::int64_t> supply = in_units(marginals.source);
   const std::vector<std::int64_t> demand = in_units(marginals.target);
 
+  double largest = 1.0;
+  for (std::size_t k = 0; k < rows * cols; ++k) largest = std::max(largest, std::abs(cost.data[k]));
+  const double cost_units = kCostUnits / largest;
+
   Graph graph;
   graph.reserveNode(static_cast<int>(rows + cols));
   graph.reserveArc(static_cast<int>(rows * cols));
@@ -65,7 +70,7 @@ TransportPlan network_simplex(MatrixView cost, const Marginals& marginals) {
   Graph::ArcMap<std::int64_t> costs(graph);
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < cols; ++j) {
-      costs[graph.addArc(node(i), node(rows + j))] = std::llround(cost(i, j) * kCostUnits);
+      costs[graph.addArc(node(i), node(rows + j))] = std::llround(cost(i, j) * cost_units);
     }
   }
 
@@ -90,7 +95,7 @@ TransportPlan network_simplex(MatrixView cost, const Marginals& marginals) {
   // LEMON's reduced cost is c + pi(source) - pi(target): pi(target) is the dual g, up to a
   // constant.
   for (std::size_t j = 0; j < cols; ++j) {
-    plan.target_potential[j] = static_cast<double>(simplex.potential(node(rows + j))) / kCostUnits;
+    plan.target_potential[j] = static_cast<double>(simplex.potential(node(rows + j))) / cost_units;
   }
   return plan;
 }
