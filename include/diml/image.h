@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace diml {
+
+// 8-bit RGB, rows from the top, no padding.
+struct Image {
+  std::size_t width = 0;
+  std::size_t height = 0;
+  std::vector<std::uint8_t> pixels;  // [height, width, 3]
+
+  const std::uint8_t* at(std::size_t x, std::size_t y) const {
+    return &pixels[(y * width + x) * 3];
+  }
+  std::uint8_t* at(std::size_t x, std::size_t y) { return &pixels[(y * width + x) * 3]; }
+};
+
+enum class Orientation : std::uint8_t {
+  as_stored,  // benchmark data sets: their published numbers ignore the tag
+  exif,       // people's own photos: turned the way the camera was held
+};
+
+struct DecodeParams {
+  Orientation orientation = Orientation::as_stored;
+  std::size_t most_pixels =
+      178'956'970;  // a quarter of a gigapixel of RGB; above it a file is refused unread
+};
+
+// JPEG, PNG or WebP, told by content. Grey, palette, 16-bit and CMYK become RGB; alpha is dropped,
+// as in the Python world. Throws on anything else, and on corrupt, truncated or absurdly large
+// data.
+Image decode_image(std::span<const std::uint8_t> bytes, const DecodeParams& params = {});
+
+// The same from a file; errors begin with its name.
+Image read_image(const std::string& path, const DecodeParams& params = {});
+
+// Antialiased bilinear: every source pixel counts, however much smaller the result. Same arithmetic
+// as Pillow's.
+Image resize(const Image& image, std::size_t width, std::size_t height);
+
+// So that the short side has `size` pixels, the other side in proportion, rounded down.
+Image resize_short_side(const Image& image, std::size_t size);
+
+// `size` x `size` from the middle. The image must be at least that large.
+Image centre_crop(const Image& image, std::size_t size);
+
+}  // namespace diml

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace diml {
+
+// The whole of a regular file. Throws with the file's name.
+std::vector<std::uint8_t> read_file(const std::string& path);
+
+}  // namespace diml

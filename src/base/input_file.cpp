@@ -1,0 +1,28 @@
+#include "diml/input_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "diml/error.h"
+
+namespace diml {
+
+std::vector<std::uint8_t> read_file(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown)) {
+    throw Error(path + ": is not a regular file");
+  }
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) throw Error(path + ": cannot be opened: " + std::strerror(errno));
+  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.tellg()));
+  file.seekg(0);
+  if (!file.read(reinterpret_cast<char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()))) {
+    throw Error(path + ": cannot be read: " + std::strerror(errno));
+  }
+  return bytes;
+}
+
+}  // namespace diml

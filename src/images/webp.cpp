@@ -1,0 +1,52 @@
+#include <cstring>
+
+#include <webp/decode.h>
+
+#include "decoders.h"
+#include "diml/error.h"
+
+namespace diml::images {
+namespace {
+
+std::size_t little_endian(const std::uint8_t* bytes) {
+  return bytes[0] | std::size_t{bytes[1]} << 8 | std::size_t{bytes[2]} << 16 |
+         std::size_t{bytes[3]} << 24;
+}
+
+// The EXIF chunk, found by walking the file's chunks.
+int orientation_of(Bytes bytes) {
+  constexpr std::size_t kFileHeader = 12;
+  constexpr std::size_t kChunkHeader = 8;
+  for (std::size_t at = kFileHeader; at + kChunkHeader <= bytes.size();) {
+    const std::size_t size = little_endian(&bytes[at + 4]);
+    const std::size_t start = at + kChunkHeader;
+    if (size > bytes.size() - start) return 1;
+    if (std::memcmp(&bytes[at], "EXIF", 4) == 0) {
+      // Some writers keep JPEG's header in front of the block.
+      const bool with_header = size > 6 && std::memcmp(&bytes[start], "Exif", 4) == 0;
+      return exif_orientation(
+          bytes.subspan(start + (with_header ? 6 : 0), size - (with_header ? 6 : 0)));
+    }
+    at = start + size + size % 2;
+  }
+  return 1;
+}
+
+}  // namespace
+
+Decoded decode_webp(Bytes bytes, std::size_t most_pixels) {
+  int width = 0;
+  int height = 0;
+  if (!WebPGetInfo(bytes.data(), bytes.size(), &width, &height)) throw Error("damaged WebP");
+  const std::size_t w = static_cast<std::size_t>(width);
+  const std::size_t h = static_cast<std::size_t>(height);
+  check_size(w, h, most_pixels);
+  Decoded decoded{{w, h, std::vector<std::uint8_t>(w * h * 3)}, orientation_of(bytes)};
+  if (!WebPDecodeRGBInto(bytes.data(), bytes.size(), decoded.image.pixels.data(),
+                         decoded.image.pixels.size(), 3 * width)) {
+    throw Error("damaged WebP");
+  }
+  return decoded;
+}
+
+}  // namespace diml::images

@@ -1,0 +1,127 @@
+// Against Pillow: files made by tools/make_image_golden.py.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+#include "diml/image.h"
+#include "images/ppm.h"
+
+namespace diml {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+Bytes bytes_of(const std::string& name) {
+  std::ifstream file(test::golden(name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+bool readable(const std::string& name) { return DIML_HAS_WEBP || !name.ends_with(".webp"); }
+
+const std::vector<std::string>& stored_files() {
+  static const std::vector<std::string> names = {
+      "420.jpg",  "444.jpg",        "progressive.jpg", "grey.jpg",    "cmyk.jpg",
+      "rgb.png",  "rgba.png",       "grey.png",        "palette.png", "one_bit.png",
+      "deep.png", "grey_alpha.png", "lossless.webp",   "lossy.webp",  "alpha.webp"};
+  return names;
+}
+
+TEST(DecodeImage, ReadsWhatPillowReads) {
+  for (const std::string& name : stored_files()) {
+    if (!readable(name)) continue;
+    const Image image = read_image(test::golden(name));
+    // CMYK is the one conversion with freedom in its rounding.
+    EXPECT_LE(test::largest_difference(image, test::read_ppm(test::golden(name + ".ppm"))),
+              name == "cmyk.jpg" ? 1 : 0)
+        << name;
+  }
+}
+
+TEST(DecodeImage, TellsFormatsByContentNotByName) {
+  const std::string disguised =
+      (std::filesystem::temp_directory_path() / "diml_disguised.jpg").string();
+  std::filesystem::copy_file(test::golden("rgb.png"), disguised,
+                             std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(
+      test::largest_difference(read_image(disguised), test::read_ppm(test::golden("rgb.png.ppm"))),
+      0);
+  std::filesystem::remove(disguised);
+}
+
+TEST(DecodeImage, TurnsPhotosTheWayTheCameraWasHeld) {
+  std::vector<std::string> names = {"orientation_6.png", "orientation_6.webp"};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    names.push_back("orientation_" + std::to_string(orientation) + ".jpg");
+  }
+  for (const std::string& name : names) {
+    if (!readable(name)) continue;
+    const Image image = read_image(test::golden(name), {.orientation = Orientation::exif});
+    EXPECT_EQ(test::largest_difference(image, test::read_ppm(test::golden(name + ".ppm"))), 0)
+        << name;
+  }
+}
+
+TEST(DecodeImage, LeavesBenchmarkImagesAsStored) {
+  const Image image = read_image(test::golden("orientation_6.jpg"));
+  EXPECT_EQ(image.width, 37u);
+  EXPECT_EQ(image.height, 29u);
+}
+
+TEST(DecodeImage, RefusesEveryTruncation) {
+  for (const std::string& name : stored_files()) {
+    if (!readable(name)) continue;
+    const Bytes whole = bytes_of(name);
+    for (const double share : {0.0, 0.01, 0.1, 0.3, 0.5, 0.8, 0.95}) {
+      const Bytes part(
+          whole.begin(),
+          whole.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(whole.size())));
+      EXPECT_THROW(decode_image(part), Error) << name << " cut at " << share;
+    }
+  }
+}
+
+// Damage is told or survived, never a crash: run under the sanitizers too.
+TEST(DecodeImage, SurvivesEveryFlippedByte) {
+  for (const std::string& name : stored_files()) {
+    if (!readable(name)) continue;
+    const Bytes whole = bytes_of(name);
+    for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 400) {
+      Bytes damaged = whole;
+      damaged[at] ^= 0xff;
+      try {
+        const Image image = decode_image(damaged, {.most_pixels = 1'000'000});
+        EXPECT_EQ(image.pixels.size(), image.width * image.height * 3);
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+TEST(DecodeImage, RefusesWhatIsNoImage) {
+  EXPECT_THROW(decode_image({}), Error);
+  EXPECT_THROW(decode_image(Bytes{1, 2, 3}), Error);
+  EXPECT_THROW(decode_image(Bytes(1000, 0)), Error);
+  EXPECT_THROW(read_image("/no/such/file.jpg"), Error);
+  EXPECT_THROW(read_image(std::filesystem::temp_directory_path().string()), Error);
+}
+
+TEST(DecodeImage, RefusesMorePixelsThanAllowedBeforeDecodingThem) {
+  for (const char* name : {"420.jpg", "rgb.png", "lossy.webp"}) {
+    if (!readable(name)) continue;
+    EXPECT_NO_THROW(read_image(test::golden(name), {.most_pixels = 37 * 29}));
+    try {
+      read_image(test::golden(name), {.most_pixels = 37 * 29 - 1});
+      FAIL() << name;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(name), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("37 x 29"), std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace diml

@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+#include "diml/image.h"
+#include "images/ppm.h"
+
+namespace diml {
+namespace {
+
+TEST(Resize, AgreesWithPillow) {
+  const Image image = read_image(test::golden("rgb.png"));
+  const std::vector<std::pair<std::size_t, std::size_t>> sizes = {
+      {37, 29}, {16, 16}, {64, 50}, {5, 29}, {37, 7}, {1, 1}, {36, 30}, {224, 3}};
+  for (const auto& [width, height] : sizes) {
+    const std::string name =
+        "resized_" + std::to_string(width) + "x" + std::to_string(height) + ".ppm";
+    // One grey level is the promise; the arithmetic is the same, so there is none.
+    EXPECT_EQ(
+        test::largest_difference(resize(image, width, height), test::read_ppm(test::golden(name))),
+        0)
+        << name;
+  }
+}
+
+TEST(Resize, KeepsAConstantImageConstant) {
+  const Image grey{300, 200, std::vector<std::uint8_t>(300 * 200 * 3, 137)};
+  for (const Image& image : {resize(grey, 31, 77), resize(grey, 299, 201), resize(grey, 1, 1)}) {
+    EXPECT_TRUE(std::all_of(image.pixels.begin(), image.pixels.end(),
+                            [](std::uint8_t v) { return v == 137; }));
+  }
+}
+
+TEST(ResizeShortSide, KeepsTheProportionRoundedDown) {
+  const Image wide{101, 50, std::vector<std::uint8_t>(101 * 50 * 3)};
+  EXPECT_EQ(resize_short_side(wide, 256).width, 517u);  // 256 * 101 / 50 = 517.12
+  EXPECT_EQ(resize_short_side(wide, 256).height, 256u);
+  const Image tall{50, 101, std::vector<std::uint8_t>(101 * 50 * 3)};
+  EXPECT_EQ(resize_short_side(tall, 20).width, 20u);
+  EXPECT_EQ(resize_short_side(tall, 20).height, 40u);
+}
+
+// Offsets as torchvision's: int(round(margin / 2)), halves to the even side.
+TEST(CentreCrop, TakesTheMiddleAsPythonRoundsIt) {
+  for (const auto& [extent, offset] : std::vector<std::pair<std::size_t, int>>{
+           {4, 0}, {5, 0}, {6, 1}, {7, 2}, {8, 2}, {9, 2}, {11, 4}}) {
+    Image image{extent, 4, std::vector<std::uint8_t>(extent * 4 * 3)};
+    for (std::size_t y = 0; y < 4; ++y) {
+      for (std::size_t x = 0; x < extent; ++x) image.at(x, y)[0] = static_cast<std::uint8_t>(x);
+    }
+    EXPECT_EQ(centre_crop(image, 4).at(0, 0)[0], offset) << extent;
+  }
+}
+
+TEST(CentreCrop, RefusesAnImageThatIsTooSmall) {
+  EXPECT_THROW(centre_crop({10, 3, std::vector<std::uint8_t>(90)}, 4), Error);
+  EXPECT_THROW(resize({}, 4, 4), Error);
+  EXPECT_THROW(resize({1, 1, {1, 2, 3}}, 0, 4), Error);
+}
+
+}  // namespace
+}  // namespace diml
