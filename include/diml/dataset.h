@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace diml {
+
+enum class Split : std::uint8_t { train, test, all };
+Split split_from(std::string_view name);
+
+// In pixels of the stored image.
+struct Box {
+  double left = 0.0;
+  double top = 0.0;
+  double width = 0.0;
+  double height = 0.0;
+};
+
+struct PartLocation {
+  std::size_t part = 0;  // index into Dataset::part_names
+  double x = 0.0;
+  double y = 0.0;
+};
+
+struct Sample {
+  std::string path;
+  std::int64_t label = 0;  // index into Dataset::class_names
+  std::optional<Box> box{};
+  std::vector<PartLocation> parts{};  // the visible ones
+  bool is_query = true;
+  bool is_gallery = true;
+};
+
+// Labelled images on disk. Zero-shot: the classes of `train` and `test` are disjoint.
+struct Dataset {
+  std::string name;
+  std::vector<Sample> samples;
+  std::vector<std::string> class_names;  // of all splits
+  std::vector<std::string> part_names;   // empty where there are no part annotations
+};
+
+// name: one of dataset_names(). Throws, with the remedy, when a file is missing or says something
+// odd.
+Dataset load_dataset(std::string_view name, const std::string& root, Split split);
+
+struct DatasetKind {
+  const char* name;
+  const char* layout;  // what `root` must look like, in one line
+  Dataset (*load)(const std::string& root, Split split);
+};
+const std::vector<DatasetKind>& dataset_kinds();
+
+}  // namespace diml

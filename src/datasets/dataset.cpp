@@ -1,0 +1,43 @@
+#include "diml/dataset.h"
+
+#include "diml/error.h"
+#include "readers.h"
+
+namespace diml {
+
+Split split_from(std::string_view name) {
+  if (name == "train") return Split::train;
+  if (name == "test") return Split::test;
+  if (name == "all") return Split::all;
+  throw Error("unknown split '" + std::string(name) + "': train, test or all");
+}
+
+const std::vector<DatasetKind>& dataset_kinds() {
+  static const std::vector<DatasetKind> kinds = {
+      {"cub200", "CUB_200_2011/ with images.txt, image_class_labels.txt, images/",
+       datasets::load_cub200},
+      {"cars196", "cars_annos.mat and car_ims/, or one folder per class", datasets::load_cars196},
+      {"sop", "Stanford_Online_Products/ with Ebay_train.txt, Ebay_test.txt", datasets::load_sop},
+      {"folder", "one folder per class; the first half of them trains", datasets::load_folder},
+      {"csv", "a .csv file, or a folder with images.csv: label, path, split, ...",
+       datasets::load_csv},
+  };
+  return kinds;
+}
+
+Dataset load_dataset(std::string_view name, const std::string& root, Split split) {
+  std::string known;
+  for (const DatasetKind& kind : dataset_kinds()) {
+    if (name != kind.name) {
+      known += std::string(known.empty() ? "" : ", ") + kind.name;
+      continue;
+    }
+    Dataset dataset = kind.load(root, split);
+    if (dataset.samples.empty()) throw Error(root + ": has no images in this split");
+    datasets::expect_files(dataset);
+    return dataset;
+  }
+  throw Error("there is no data set '" + std::string(name) + "': " + known);
+}
+
+}  // namespace diml

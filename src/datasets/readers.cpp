@@ -1,0 +1,123 @@
+#include "readers.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "diml/error.h"
+
+namespace diml::datasets {
+namespace fs = std::filesystem;
+
+void for_each_line(
+    const std::string& path,
+    const std::function<void(const std::vector<std::string>&, const std::string&)>& line) {
+  std::ifstream file(path);
+  if (!file) throw Error(path + ": cannot be opened: point --root at the data set's folder");
+  std::string text;
+  for (std::size_t number = 1; std::getline(file, text); ++number) {
+    std::istringstream words(text);
+    std::vector<std::string> fields;
+    for (std::string word; words >> word;) fields.push_back(word);
+    if (!fields.empty()) line(fields, path + ":" + std::to_string(number));
+  }
+}
+
+std::int64_t integer_of(const std::string& text, const std::string& where) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw Error(where + ": '" + text + "' is not a whole number");
+  }
+  return value;
+}
+
+double number_of(const std::string& text, const std::string& where) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw Error(where + ": '" + text + "' is not a number");
+  }
+  return value;
+}
+
+std::string folder_with(const std::string& root, const std::string& name, const std::string& file) {
+  for (const fs::path& folder : {fs::path(root), fs::path(root) / name}) {
+    std::error_code unknown;
+    if (fs::exists(folder / file, unknown)) return folder.string();
+  }
+  throw Error(root + ": has no " + file + ", nor has " + name +
+              " in it: point --root at the data set's folder");
+}
+
+bool is_image_name(const std::string& name) {
+  std::string ending = fs::path(name).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr std::array<std::string_view, 4> kEndings = {".jpg", ".jpeg", ".png", ".webp"};
+  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
+}
+
+Dataset classes_from_folders(const std::string& root, const std::string& name) {
+  const auto sorted = [](const fs::path& folder, auto wanted) {
+    std::vector<fs::path> paths;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (wanted(entry)) paths.push_back(entry.path());
+    }
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  };
+  std::error_code unknown;
+  if (!fs::is_directory(root, unknown))
+    throw Error(root + ": is not a folder: --root names one with a folder per class");
+  Dataset dataset;
+  dataset.name = name;
+  for (const fs::path& folder :
+       sorted(root, [](const auto& entry) { return entry.is_directory(); })) {
+    const std::vector<fs::path> files =
+        sorted(folder, [](const auto& entry) { return is_image_name(entry.path().string()); });
+    if (files.empty()) continue;
+    for (const fs::path& file : files) {
+      dataset.samples.push_back(
+          {.path = file.string(), .label = static_cast<std::int64_t>(dataset.class_names.size())});
+    }
+    dataset.class_names.push_back(folder.filename().string());
+  }
+  if (dataset.samples.empty())
+    throw Error(root + ": has no folder with images: one folder per class is wanted");
+  return dataset;
+}
+
+void keep_half_of_classes(Dataset& dataset, Split split) {
+  if (split == Split::all) return;
+  const auto half = static_cast<std::int64_t>(dataset.class_names.size() / 2);
+  std::erase_if(dataset.samples, [&](const Sample& sample) {
+    return (sample.label < half) != (split == Split::train);
+  });
+}
+
+void expect_count(const Dataset& dataset, std::size_t count, const std::string& what) {
+  if (dataset.samples.size() == count) return;
+  throw Error(dataset.name + ": " + what + " has " + std::to_string(dataset.samples.size()) +
+              " images, not " + std::to_string(count) +
+              ": the copy is incomplete or another one, get it again");
+}
+
+void expect_files(const Dataset& dataset) {
+  std::size_t missing = 0;
+  std::string first;
+  for (const Sample& sample : dataset.samples) {
+    std::error_code unknown;
+    if (fs::exists(sample.path, unknown)) continue;
+    if (missing++ == 0) first = sample.path;
+  }
+  if (missing == 0) return;
+  throw Error(first + ": is missing, like " + std::to_string(missing) + " of the " +
+              std::to_string(dataset.samples.size()) + " images of " + dataset.name +
+              ": unpack it again");
+}
+
+}  // namespace diml::datasets

@@ -1,0 +1,81 @@
+#include "datasets/tree.h"
+
+namespace diml {
+namespace {
+
+class FolderDataset : public test::DatasetTree {};
+
+TEST_F(FolderDataset, AClassIsAFolderInAlphabeticalOrder) {
+  for (const char* name :
+       {"cat/2.png", "cat/1.JPG", "ant/x.jpeg", "bee/y.webp", "dog/z.jpg", "dog/notes.txt"}) {
+    write(name, "x");
+  }
+  std::filesystem::create_directory(root() + "/empty");
+  const Dataset all = load_dataset("folder", root(), Split::all);
+  EXPECT_EQ(all.class_names, (std::vector<std::string>{"ant", "bee", "cat", "dog"}));
+  ASSERT_EQ(all.samples.size(), 5u);
+  EXPECT_EQ(all.samples[2].path, root() + "/cat/1.JPG");
+  const Dataset train = load_dataset("folder", root(), Split::train);
+  EXPECT_EQ(train.samples.size(), 2u);
+  EXPECT_EQ(load_dataset("folder", root(), Split::test).samples.front().label, 2);
+}
+
+TEST_F(FolderDataset, SaysWhatItWants) {
+  expect_refused("folder", "one folder per class");
+  EXPECT_THROW(load_dataset("folder", root() + "/missing", Split::all), Error);
+}
+
+class Sop : public test::DatasetTree {
+ protected:
+  void SetUp() override {
+    write("Ebay_train.txt",
+          "image_id class_id super_class_id path\n1 1 1 bike/1.JPG\n2 1 1 bike/2.JPG\n");
+    write("Ebay_test.txt",
+          "image_id class_id super_class_id path\n3 11319 1 sofa/3.JPG\n4 11320 2 sofa/4.JPG\n");
+    for (const char* name : {"bike/1.JPG", "bike/2.JPG", "sofa/3.JPG", "sofa/4.JPG"})
+      write(name, "x");
+  }
+};
+
+TEST_F(Sop, TheListsAreTheSplits) {
+  EXPECT_EQ(load_dataset("sop", root(), Split::train).samples.size(), 2u);
+  const Dataset test = load_dataset("sop", root(), Split::test);
+  ASSERT_EQ(test.samples.size(), 2u);
+  EXPECT_EQ(test.samples[0].label, 1);
+  EXPECT_EQ(test.samples[1].label, 2);
+  EXPECT_EQ(test.samples[1].path, root() + "/sofa/4.JPG");
+}
+
+TEST_F(Sop, SaysWhatIsMissingOrOdd) {
+  std::filesystem::remove(root() + "/sofa/4.JPG");
+  expect_refused("sop", "4.JPG: is missing");
+  write("Ebay_test.txt", "image_id class_id super_class_id path\n3 11319 sofa/3.JPG\n");
+  expect_refused("sop", "Ebay_test.txt:2");
+  std::filesystem::remove(root() + "/Ebay_test.txt");
+  expect_refused("sop", "Ebay_test.txt");
+}
+
+class Cars196Folders : public test::DatasetTree {};
+
+TEST_F(Cars196Folders, OneFolderPerClassWillDo) {
+  for (const char* name : {"Acura/1.jpg", "BMW/1.jpg", "Fiat/1.jpg", "Fiat/2.jpg"})
+    write(name, "x");
+  EXPECT_EQ(load_dataset("cars196", root(), Split::train).samples.size(), 1u);
+  EXPECT_EQ(load_dataset("cars196", root(), Split::test).samples.size(), 3u);
+}
+
+TEST(Datasets, AnUnknownNameIsAnsweredWithTheKnownOnes) {
+  try {
+    load_dataset("cub", "/tmp", Split::all);
+    FAIL();
+  } catch (const Error& error) {
+    for (const DatasetKind& kind : dataset_kinds()) {
+      EXPECT_NE(std::string(error.what()).find(kind.name), std::string::npos);
+    }
+  }
+  EXPECT_EQ(split_from("train"), Split::train);
+  EXPECT_THROW(split_from("dev"), Error);
+}
+
+}  // namespace
+}  // namespace diml
