@@ -22,6 +22,10 @@ constexpr std::array kCommands = {
             define_evaluate},
     Command{"generate", "Make grids to try things with: creatures made of parts",
             "diml generate --images 5000 --classes 100 --out creatures", define_generate},
+#if DIML_HAS_DRAWING
+    Command{"critters", "Draw the built-in data set: creatures made of parts, with annotations",
+            "diml critters --out critters --classes 60", define_critters},
+#endif
     Command{"bench", "How fast this machine matches", "diml bench --grid 4 --dim 128",
             define_bench},
     Command{"doctor", "What this build has, what is missing, what the machine offers",

@@ -49,4 +49,7 @@ Image resize_short_side(const Image& image, std::size_t size);
 // `size` x `size` from the middle. The image must be at least that large.
 Image centre_crop(const Image& image, std::size_t size);
 
+// quality: 1 to 100.
+std::vector<std::uint8_t> encode_jpeg(const Image& image, int quality);
+
 }  // namespace diml

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "diml/error.h"
+#include "diml/random.h"
 #include "diml/threads.h"
 
 namespace diml {
@@ -18,39 +19,6 @@ constexpr double kShift = 0.22;            // of the whole creature
 constexpr double kArticulation = 0.07;     // of one part
 constexpr double kBackground = 0.5;
 constexpr double kNoise = 0.45;
-
-// splitmix64: one multiplication-free step of state, so that every image can start its own stream.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-
-  std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15u;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-
-  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
-  // Sum of four uniforms, mean 0 and variance 1: near enough to normal, and the same on every
-  // platform.
-  double normal() {
-    const std::uint64_t bits = next();
-    double sum = 0.0;
-    for (int k = 0; k < 4; ++k) sum += static_cast<double>((bits >> (16 * k)) & 0xffffu) + 0.5;
-    return (sum * 0x1p-16 - 2.0) * 1.7320508075688772;
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-std::uint64_t mix(std::uint64_t seed, std::uint64_t kind, std::uint64_t index) {
-  Random random(seed ^ (kind * 0xd1342543de82ef95u));
-  return random.next() ^ (index * 0x2545f4914f6cdd1du);
-}
 
 std::vector<float> unit_vectors(std::size_t count, std::size_t dim, std::uint64_t seed) {
   std::vector<float> vectors(count * dim);
@@ -77,10 +45,10 @@ GeneratedGrids generate_grids(const GeneratedParams& params) {
   const std::size_t side = params.grid;
   GeneratedGrids generated{GridSet(params.size, side * side, dim, params.type),
                            std::vector<std::int64_t>(params.size)};
-  const std::vector<float> kinds = unit_vectors(kParts, dim, mix(params.seed, 1, 0));
+  const std::vector<float> kinds = unit_vectors(kParts, dim, mixed_seed(params.seed, 1, 0));
   const std::vector<float> looks =
-      unit_vectors(params.classes * kParts, dim, mix(params.seed, 2, 0));
-  Random layout(mix(params.seed, 3, 0));
+      unit_vectors(params.classes * kParts, dim, mixed_seed(params.seed, 2, 0));
+  Random layout(mixed_seed(params.seed, 3, 0));
   std::vector<Position> home(kParts);
   for (Position& position : home) {
     position = {0.2 + 0.6 * layout.uniform(), 0.2 + 0.6 * layout.uniform()};
@@ -91,7 +59,7 @@ GeneratedGrids generate_grids(const GeneratedParams& params) {
     for (std::size_t image = begin; image < end; ++image) {
       const std::size_t label = image * params.classes / params.size;
       generated.labels[image] = static_cast<std::int64_t>(label);
-      Random random(mix(params.seed, 4, image));
+      Random random(mixed_seed(params.seed, 4, image));
       const Position shift{kShift * random.normal(), kShift * random.normal()};
       const bool mirrored = random.uniform() < 0.5;
       const std::vector<float> scene = unit_vectors(1, dim, random.next());

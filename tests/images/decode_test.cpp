@@ -109,6 +109,19 @@ TEST(DecodeImage, RefusesWhatIsNoImage) {
   EXPECT_THROW(read_image(std::filesystem::temp_directory_path().string()), Error);
 }
 
+TEST(EncodeJpeg, GivesBackNearlyWhatItTook) {
+  const Image image = read_image(test::golden("rgb.png"));
+  const Image again = decode_image(encode_jpeg(image, 95));
+  double difference = 0.0;
+  for (std::size_t i = 0; i < image.pixels.size(); ++i)
+    difference += std::abs(image.pixels[i] - again.pixels[i]);
+  EXPECT_LT(difference / static_cast<double>(image.pixels.size()),
+            8.0);  // noise and chroma subsampling
+  EXPECT_LT(encode_jpeg(image, 20).size(), encode_jpeg(image, 95).size());
+  EXPECT_THROW(encode_jpeg({}, 90), Error);
+  EXPECT_THROW(encode_jpeg({70000, 1, std::vector<std::uint8_t>(210000)}, 90), Error);
+}
+
 TEST(DecodeImage, RefusesMorePixelsThanAllowedBeforeDecodingThem) {
   for (const char* name : {"420.jpg", "rgb.png", "lossy.webp"}) {
     if (!readable(name)) continue;
