@@ -30,7 +30,6 @@ std::size_t choices(Trait trait) {
     case body_shape:
     case head_size:
     case leg_length:
-      return 3;
     case body_pattern:
     case cheek:
       return 3;

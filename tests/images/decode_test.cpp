@@ -110,7 +110,8 @@ TEST(DecodeImage, RefusesWhatIsNoImage) {
 }
 
 TEST(EncodeJpeg, GivesBackNearlyWhatItTook) {
-  const Image image = read_image(test::golden("rgb.png"));
+  const Image image =
+      resize(read_image(test::golden("rgb.png")), 148, 116);  // smooth, as photos are
   const Image again = decode_image(encode_jpeg(image, 95));
   double difference = 0.0;
   for (std::size_t i = 0; i < image.pixels.size(); ++i)
