@@ -116,7 +116,7 @@ void BenchCommand::run() const {
 }
 
 void BenchCommand::print(const std::vector<Row>& rows, JsonOutput& output) const {
-  const int used = threads > 0 ? threads : default_threads();
+  const int used = thread_count(threads);
   Json report = {{"grid", grid}, {"dim", dim}, {"images", images}, {"threads", used}};
   report["rows"] = Json::array();
   for (const Row& row : rows) {

@@ -1,6 +1,3 @@
-#include <cstdio>
-#include <iostream>
-
 #include "command.h"
 #include "diml/error.h"
 #include "diml/evaluate.h"

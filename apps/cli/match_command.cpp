@@ -86,12 +86,12 @@ void MatchCommand::run() const {
   const bool distance = quantity == "distance";
   if (distance && !plans.empty()) throw Error("--plans goes with --quantity similarity");
   const std::unique_ptr<Matcher> matcher = make_matcher(match.matcher, {match.threads});
+  expect_own_files({grids.cells, grids.globals, pairs}, {out, plans, report, json});
   const GridSet set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage),
                                  match.threads, progress_bar("load"));
   const std::vector<Pair> all_pairs = load_pairs(pairs, set.size());
   const std::size_t plan_size = set.cells_per_grid() * set.cells_per_grid();
 
-  expect_own_files({grids.cells, grids.globals, pairs}, {out, plans, report, json});
   // Opened before the work, so that a bad path costs no time.
   NpyWriter score_file(out, ArrayType::float32, std::vector<std::size_t>{all_pairs.size()});
   std::optional<NpyWriter> plan_file;

@@ -12,6 +12,9 @@ using Progress = std::function<void(std::size_t done, std::size_t total)>;
 // cores.
 int default_threads();
 
+// `wanted` where that is above 0, else default_threads().
+int thread_count(int wanted);
+
 // Runs body(begin, end) over [0, count) in chunks of at most `grain`, on `threads` threads (0:
 // default_threads()). The first exception that a chunk throws is rethrown here after all chunks
 // have ended.

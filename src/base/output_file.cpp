@@ -16,8 +16,8 @@ namespace diml {
 namespace {
 
 constexpr mode_t kMode = 0666;  // the umask has the last word
-constexpr int kAttempts =
-    100;  // at a name that a killed process of the same number has not left behind
+// At a name that no killed process of the same number has left behind.
+constexpr int kAttempts = 100;
 
 std::string folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();

@@ -17,12 +17,14 @@ int default_threads() {
   return std::max(1, omp_get_max_threads());
 }
 
+int thread_count(int wanted) { return wanted > 0 ? wanted : default_threads(); }
+
 void parallel_for(std::size_t count, std::size_t grain, int threads,
                   const std::function<void(std::size_t, std::size_t)>& body) {
   if (count == 0) return;
   grain = std::clamp<std::size_t>(grain, 1, count);
   const std::size_t chunks = (count + grain - 1) / grain;
-  const std::size_t wanted = static_cast<std::size_t>(threads > 0 ? threads : default_threads());
+  const std::size_t wanted = static_cast<std::size_t>(thread_count(threads));
   // OpenMP ends the process when it cannot start a thread: no more than could ever help.
   const std::size_t useful = 4 * static_cast<std::size_t>(omp_get_num_procs()) + 16;
   const int workers = static_cast<int>(std::min({wanted, chunks, useful}));

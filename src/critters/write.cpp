@@ -4,7 +4,6 @@
 #include "diml/critters.h"
 #include "diml/error.h"
 #include "diml/output_file.h"
-#include "species.h"
 
 namespace diml {
 namespace {
@@ -32,21 +31,25 @@ void write_critters(const std::string& folder, const CrittersParams& params,
     throw Error("critters need classes, and images in them");
   const std::size_t count = params.classes * params.images_per_class;
   const auto class_name = [](std::size_t label) { return numbered("%03zu.Critter", label + 1); };
-  for (std::size_t label = 0; label < params.classes; ++label) {
+  const auto image_name = [&](std::size_t k) {
+    return class_name(k / params.images_per_class) + "/" + numbered("critter_%06zu.jpg", k + 1);
+  };
+  const auto make_folder = [&folder](const std::string& name) {
     std::error_code failed;
-    fs::create_directories(folder + "/images/" + class_name(label), failed);
+    fs::create_directories(folder + "/" + name, failed);
     if (failed) throw Error(folder + ": cannot be written: " + failed.message());
-  }
-  fs::create_directories(folder + "/parts");
+  };
+  for (std::size_t label = 0; label < params.classes; ++label)
+    make_folder("images/" + class_name(label));
+  make_folder("parts");
 
   std::vector<std::string> boxes(count);
   std::vector<std::string> locations(count);
   const auto draw = [&](std::size_t k) {
-    const std::size_t label = k / params.images_per_class;
-    const Critter critter = draw_critter(params, label, k % params.images_per_class);
+    const Critter critter =
+        draw_critter(params, k / params.images_per_class, k % params.images_per_class);
     const std::vector<std::uint8_t> bytes = encode_jpeg(critter.image, kQuality);
-    OutputFile file(folder + "/images/" + class_name(label) + "/" +
-                    numbered("critter_%06zu.jpg", k + 1));
+    OutputFile file(folder + "/images/" + image_name(k));
     file.write(bytes.data(), bytes.size());
     file.commit();
     char line[128];
@@ -79,8 +82,7 @@ void write_critters(const std::string& folder, const CrittersParams& params,
   std::string all_locations;
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t label = k / params.images_per_class;
-    images += std::to_string(k + 1) + " " + class_name(label) + "/" +
-              numbered("critter_%06zu.jpg", k + 1) + "\n";
+    images += std::to_string(k + 1) + " " + image_name(k) + "\n";
     labels += std::to_string(k + 1) + " " + std::to_string(label + 1) + "\n";
     all_boxes += boxes[k];
     all_locations += locations[k];

@@ -66,8 +66,7 @@ class ExactFirstStage final : public FirstStage {
     if (ranking.depth == 0) return ranking;
     // Enough queries at a time that a pass over the gallery pays, few enough to keep every thread
     // busy.
-    const std::size_t threads =
-        static_cast<std::size_t>(threads_ > 0 ? threads_ : default_threads());
+    const auto threads = static_cast<std::size_t>(thread_count(threads_));
     const std::size_t grain = std::clamp<std::size_t>(queries.count / (2 * threads), 1, 256);
     parallel_for(queries.count, grain, threads_, [&](std::size_t begin, std::size_t end) {
       top_k(queries.data + begin * queries.dim, end - begin,

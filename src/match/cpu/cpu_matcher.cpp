@@ -18,8 +18,7 @@ class CpuMatcher final : public Matcher {
  protected:
   void run(const PairBatch& batch, const MatchParams& params,
            const Outputs& outputs) const override {
-    const std::size_t threads =
-        static_cast<std::size_t>(options_.threads > 0 ? options_.threads : default_threads());
+    const auto threads = static_cast<std::size_t>(thread_count(options_.threads));
     // Small enough to balance the threads, large enough that packing a source pays.
     const std::size_t grain = std::clamp<std::size_t>(batch.pairs.size() / (4 * threads), 16, 512);
     parallel_for(
@@ -30,6 +29,14 @@ class CpuMatcher final : public Matcher {
  private:
   static void run_range(const PairBatch& batch, const MatchParams& params, const Outputs& outputs,
                         std::size_t begin, std::size_t end) {
+    const auto task_of = [&batch](std::size_t k) {
+      return PairTask{batch.sources[static_cast<std::size_t>(batch.pairs[k].source)],
+                      batch.targets[static_cast<std::size_t>(batch.pairs[k].target)]};
+    };
+    if (outputs.quantity == Quantity::distance) {
+      for (std::size_t k = begin; k < end; ++k) store(in_full(task_of(k), params), outputs, k);
+      return;
+    }
     thread_local PairWorkspace workspace;
     thread_local std::vector<PairTask> tasks;
     thread_local std::vector<PairOutput> pair_outputs;
@@ -37,8 +44,7 @@ class CpuMatcher final : public Matcher {
     tasks.clear();
     pair_outputs.clear();
     for (std::size_t k = begin; k < end; ++k) {
-      tasks.push_back({batch.sources[static_cast<std::size_t>(batch.pairs[k].source)],
-                       batch.targets[static_cast<std::size_t>(batch.pairs[k].target)]});
+      tasks.push_back(task_of(k));
       PairOutput& output = pair_outputs.emplace_back();
       if (outputs.plans) output.plan = outputs.plans + k * plan_size;
     }
@@ -46,7 +52,7 @@ class CpuMatcher final : public Matcher {
 
     for (std::size_t k = begin; k < end; ++k) {
       const PairOutput& output = pair_outputs[k - begin];
-      if (output.out_of_range || outputs.quantity == Quantity::distance) {
+      if (output.out_of_range) {
         store(in_full(tasks[k - begin], params), outputs, k);
         continue;
       }

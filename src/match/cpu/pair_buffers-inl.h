@@ -111,10 +111,16 @@ inline void transpose(const float* HWY_RESTRICT in, std::size_t in_stride, std::
 HWY_INLINE FloatVec load_cells(const float* cells, std::size_t k) {
   return hn::LoadU(kFloat, cells + k);
 }
-HWY_INLINE FloatVec load_cells(const hwy::bfloat16_t* cells, std::size_t k) {
-  return hn::PromoteTo(kFloat, hn::LoadU(hn::Rebind<hwy::bfloat16_t, FloatTag>(), cells + k));
+template <class Half>
+HWY_INLINE FloatVec load_cells(const Half* cells, std::size_t k) {
+  return hn::PromoteTo(kFloat, hn::LoadU(hn::Rebind<Half, FloatTag>(), cells + k));
 }
 HWY_INLINE float load_cell(const float* cells, std::size_t k) { return cells[k]; }
+HWY_INLINE float load_cell(const hwy::float16_t* cells, std::size_t k) {
+  Float16 value;
+  std::memcpy(&value, cells + k, sizeof(value));
+  return to_float(value);
+}
 HWY_INLINE float load_cell(const hwy::bfloat16_t* cells, std::size_t k) {
   BFloat16 value;
   std::memcpy(&value, cells + k, sizeof(value));
@@ -212,6 +218,27 @@ HWY_INLINE FloatVec prolongation(FloatVec product, FloatVec square) {
 HWY_INLINE FloatVec log_step(FloatVec later, FloatVec earlier) {
   const FloatVec floor = hn::Set(kFloat, FLT_MIN);
   return hn::Log(kFloat, hn::Div(hn::Max(later, floor), hn::Max(earlier, floor)));
+}
+
+// The last two steps of log b: what `prolongation` takes, lane by lane, and the last step itself.
+struct Steps {
+  FloatVec product;
+  FloatVec square;
+};
+HWY_INLINE Steps measure_steps(const float* HWY_RESTRICT earlier, const float* HWY_RESTRICT before,
+                               const float* HWY_RESTRICT now, const float* HWY_RESTRICT marginal,
+                               std::size_t count, float* HWY_RESTRICT last_step) {
+  Steps steps{hn::Zero(kFloat), hn::Zero(kFloat)};
+  for (std::size_t k = 0; k < count; k += kLanes) {
+    const FloatVec middle = hn::Load(kFloat, before + k);
+    const FloatVec step0 = log_step(middle, hn::Load(kFloat, earlier + k));
+    const FloatVec step1 = log_step(hn::Load(kFloat, now + k), middle);
+    const FloatVec weighted = hn::Mul(hn::Load(kFloat, marginal + k), step0);
+    steps.product = hn::MulAdd(weighted, step1, steps.product);
+    steps.square = hn::MulAdd(weighted, step0, steps.square);
+    hn::Store(step1, kFloat, last_step + k);
+  }
+  return steps;
 }
 
 // b moved on by reach x step.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "diml/error.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/pair_kernel.cpp"
 #include <hwy/foreach_target.h>
@@ -21,26 +19,26 @@ HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
 namespace {
 
+template <class Cell>
+void widen_all(const Cell* cells, std::size_t count, float* out) {
+  std::size_t k = 0;
+  for (; k + kLanes <= count; k += kLanes) hn::StoreU(load_cells(cells, k), kFloat, out + k);
+  for (; k < count; ++k) out[k] = load_cell(cells, k);
+}
+
 // Cells as float32: the stored ones where they are float32 already, else widened into `scratch`.
 const float* widen(const GridView& grid, float* scratch) {
-  if (grid.type == CellType::float32) return static_cast<const float*>(grid.cells);
   const std::size_t count = grid.count * grid.dim;
-  std::size_t k = 0;
-  if (grid.type == CellType::float16) {
-    const hn::Rebind<hwy::float16_t, FloatTag> half;
-    const auto* cells = static_cast<const hwy::float16_t*>(grid.cells);
-    for (; k + kLanes <= count; k += kLanes) {
-      hn::StoreU(hn::PromoteTo(kFloat, hn::LoadU(half, cells + k)), kFloat, scratch + k);
-    }
-  } else {
-    const hn::Rebind<hwy::bfloat16_t, FloatTag> half;
-    const auto* cells = static_cast<const hwy::bfloat16_t*>(grid.cells);
-    for (; k + kLanes <= count; k += kLanes) {
-      hn::StoreU(hn::PromoteTo(kFloat, hn::LoadU(half, cells + k)), kFloat, scratch + k);
-    }
+  switch (grid.type) {
+    case CellType::float16:
+      widen_all(static_cast<const hwy::float16_t*>(grid.cells), count, scratch);
+      return scratch;
+    case CellType::bfloat16:
+      widen_all(static_cast<const hwy::bfloat16_t*>(grid.cells), count, scratch);
+      return scratch;
+    default:
+      return static_cast<const float*>(grid.cells);
   }
-  for (; k < count; ++k) scratch[k] = grid.at(0, k);
-  return scratch;
 }
 
 // out[r] = <rows[r], vector>, lanes along d.
@@ -100,13 +98,8 @@ float score_of(const PairShape& shape, const PairBuffers& pair) {
   return hn::GetLane(hn::SumOfLanes(kFloat, total));
 }
 
-void finish_pair(const PairShape& shape, const PairParams& params, const PairBuffers& pair,
-                 SinkhornEnd end, PairOutput& output) {
-  output.score = score_of(shape, pair);
-  output.marginal_error = end.error;
-  output.iterations = end.iterations;
-  output.converged = end.error < params.tolerance;
-  output.out_of_range = !std::isfinite(output.score) || !std::isfinite(end.error);
+// To row-major, rows are source.
+void copy_matrices(const PairShape& shape, const PairBuffers& pair, PairOutput& output) {
   for (std::size_t i = 0; i < shape.rows; ++i) {
     for (std::size_t j = 0; j < shape.cols; ++j) {
       const std::size_t from = j * shape.row_pad + i;
@@ -115,6 +108,16 @@ void finish_pair(const PairShape& shape, const PairParams& params, const PairBuf
       if (output.similarity) output.similarity[to] = pair.similarity[from];
     }
   }
+}
+
+void finish_pair(const PairShape& shape, const PairParams& params, const PairBuffers& pair,
+                 SinkhornEnd end, PairOutput& output) {
+  output.score = score_of(shape, pair);
+  output.marginal_error = end.error;
+  output.iterations = end.iterations;
+  output.converged = end.error < params.tolerance;
+  output.out_of_range = !std::isfinite(output.score) || !std::isfinite(end.error);
+  if (output.plan || output.similarity) copy_matrices(shape, pair, output);
   if (output.source_marginal) {
     std::copy_n(pair.source_marginal, shape.rows, output.source_marginal);
   }

@@ -107,19 +107,10 @@ inline SinkhornEnd sinkhorn_cells(const PairShape& shape, const PairParams& para
 
     const float* before = b[iteration % kSweep];
     const float* earlier = b[(iteration - 1) % kSweep];
-    FloatVec product = hn::Zero(kFloat);
-    FloatVec square = hn::Zero(kFloat);
-    for (std::size_t j = 0; j < shape.col_pad; j += kLanes) {
-      const FloatVec middle = hn::Load(kFloat, before + j);
-      const FloatVec step0 = log_step(middle, hn::Load(kFloat, earlier + j));
-      const FloatVec step1 = log_step(hn::Load(kFloat, next + j), middle);
-      const FloatVec weighted = hn::Mul(hn::Load(kFloat, pair.target_marginal + j), step0);
-      product = hn::MulAdd(weighted, step1, product);
-      square = hn::MulAdd(weighted, step0, square);
-      hn::Store(step1, kFloat, kernel_a + j);
-    }
+    const Steps steps =
+        measure_steps(earlier, before, next, pair.target_marginal, shape.col_pad, kernel_a);
     const FloatVec reach =
-        prolongation(hn::SumOfLanes(kFloat, product), hn::SumOfLanes(kFloat, square));
+        prolongation(hn::SumOfLanes(kFloat, steps.product), hn::SumOfLanes(kFloat, steps.square));
     for (std::size_t j = 0; j < shape.col_pad; j += kLanes) {
       hn::Store(prolonged(hn::Load(kFloat, next + j), hn::Load(kFloat, kernel_a + j), reach),
                 kFloat, next + j);

@@ -116,20 +116,9 @@ HWY_INLINE void rescale(hn::Mask<FloatTag> active, const float* marginal, const 
 
 inline void prolong(const PairShape& shape, PairGroup& group) {
   float* newest = group.b[0];
-  const float* before = group.b[kSweep - 1];
-  const float* earlier = group.b[kSweep - 2];
-  FloatVec product = hn::Zero(kFloat);
-  FloatVec square = hn::Zero(kFloat);
-  for (std::size_t k = 0; k < shape.cols * kLanes; k += kLanes) {
-    const FloatVec middle = hn::Load(kFloat, before + k);
-    const FloatVec step0 = log_step(middle, hn::Load(kFloat, earlier + k));
-    const FloatVec step1 = log_step(hn::Load(kFloat, newest + k), middle);
-    const FloatVec weighted = hn::Mul(hn::Load(kFloat, group.target_marginal + k), step0);
-    product = hn::MulAdd(weighted, step1, product);
-    square = hn::MulAdd(weighted, step0, square);
-    hn::Store(step1, kFloat, group.sums + k);
-  }
-  const FloatVec reach = prolongation(product, square);
+  const Steps steps = measure_steps(group.b[kSweep - 2], group.b[kSweep - 1], newest,
+                                    group.target_marginal, shape.cols * kLanes, group.sums);
+  const FloatVec reach = prolongation(steps.product, steps.square);
   // A pair without iterations left is judged as it stands.
   const auto goes_on = hn::And(hn::Gt(hn::Load(kFloat, group.active), hn::Zero(kFloat)),
                                hn::Gt(hn::Load(kFloat, group.left), hn::Zero(kFloat)));

@@ -50,8 +50,8 @@ namespace {
 
 constexpr std::size_t kColumns = 2 * kLanes;  // queries side by side in one tile
 constexpr std::size_t kRowsAtOnce = 96;       // of the gallery, between two looks at the scores
-constexpr std::size_t kGalleryBlock =
-    96 * 4;  // rows that stay in the second-level cache over all queries
+// Rows that stay in the second-level cache over all queries.
+constexpr std::size_t kGalleryBlock = 4 * kRowsAtOnce;
 
 void pack_queries(const float* queries, std::size_t count, std::size_t dim, float* packed) {
   for (std::size_t d = 0; d < dim; ++d) {
