@@ -15,6 +15,19 @@ int default_threads();
 // `wanted` where that is above 0, else default_threads().
 int thread_count(int wanted);
 
+// While it lives, libraries that run on OpenMP from this thread (oneDNN, LibTorch) use this many
+// threads (0: default_threads()).
+class ThreadScope {
+ public:
+  explicit ThreadScope(int threads);
+  ~ThreadScope();
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+ private:
+  int before_;
+};
+
 // Runs body(begin, end) over [0, count) in chunks of at most `grain`, on `threads` threads (0:
 // default_threads()). The first exception that a chunk throws is rethrown here after all chunks
 // have ended.

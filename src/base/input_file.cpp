@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "diml/error.h"
 
 namespace diml {
@@ -23,6 +26,13 @@ std::vector<std::uint8_t> read_file(const std::string& path) {
     throw Error(path + ": cannot be read: " + std::strerror(errno));
   }
   return bytes;
+}
+
+void ask_for_file(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return;
+  ::posix_fadvise(descriptor, 0, 0, POSIX_FADV_WILLNEED);
+  ::close(descriptor);
 }
 
 }  // namespace diml

@@ -19,6 +19,12 @@ int default_threads() {
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : default_threads(); }
 
+ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
+  omp_set_num_threads(thread_count(threads));
+}
+
+ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
+
 void parallel_for(std::size_t count, std::size_t grain, int threads,
                   const std::function<void(std::size_t, std::size_t)>& body) {
   if (count == 0) return;

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "diml/grid_pooling.h"
+#include "diml/image.h"
+#include "diml/network.h"
+#include "diml/threads.h"
+
+namespace diml {
+
+// resize, crop, and the colours as the network wants them. pixels: [3, crop, crop].
+void preprocess(const Image& image, const Preprocessing& preprocessing, std::span<float> pixels);
+
+struct EmbedderParams {
+  std::size_t grid = 4;  // paper, section 4.2
+  PoolingRule pooling = PoolingRule::align;
+  std::size_t batch = 8;  // images in one forward pass; always full, so that a grid never depends
+                          // on how many others are embedded with it
+  int threads = 0;
+};
+
+enum class BadImages : std::uint8_t { stop, skip };
+
+struct BadImage {
+  std::size_t index = 0;
+  std::string why;
+};
+
+// A stretch of embedded images: those of [first, first + count) that could be read.
+struct EmbeddedBatch {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  std::vector<std::size_t> indices;  // [kept], rising
+  std::vector<float> cells;          // [kept, grid * grid, dim], unit cells
+  std::vector<float> globals;        // [kept, dim], unit vectors
+  std::vector<BadImage> bad;
+};
+
+// Images to grids.
+class Embedder {
+ public:
+  Embedder(std::unique_ptr<Network> network, Preprocessing preprocessing, EmbedderParams params);
+
+  std::size_t cells_per_grid() const { return params_.grid * params_.grid; }
+  std::size_t dim() const { return shape_.channels; }
+  const Preprocessing& preprocessing() const { return preprocessing_; }
+
+  // cells: [images, grid * grid, dim], globals: [images, dim].
+  void embed(std::span<const Image> images, std::span<float> cells, std::span<float> globals);
+
+  // Files, a bounded stretch at a time: all cores decode, then all cores run the network, so that
+  // neither waits for the other; the next files are asked of the disk meanwhile. `sink` gets every
+  // stretch in order, from this thread, and says whether to go on.
+  void embed_files(std::span<const std::string> paths, Orientation orientation, BadImages bad,
+                   const std::function<bool(const EmbeddedBatch&)>& sink);
+
+ private:
+  // pixels: [count, 3, crop, crop], any count.
+  void embed_pixels(std::span<const float> pixels, std::size_t count, float* cells, float* globals);
+
+  std::unique_ptr<Network> network_;
+  Preprocessing preprocessing_;
+  EmbedderParams params_;
+  MapShape shape_;
+};
+
+}  // namespace diml

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diml/model.h"
+
+namespace diml {
+
+struct MapShape {
+  std::size_t channels = 0;
+  std::size_t height = 0;
+  std::size_t width = 0;
+
+  std::size_t count() const { return channels * height * width; }
+};
+
+enum class Precision : std::uint8_t { float32, bfloat16 };
+Precision precision_from(std::string_view name);
+const char* name_of(Precision precision);
+
+// Sees the map behind the stem ("stem") and behind each block ("layer1.0"): [batch, height, width,
+// channels].
+using Tap = std::function<void(const std::string& name, MapShape shape, std::span<const float>)>;
+
+// A trained network, ready to run: preprocessed pixels in, feature maps out. Not for several
+// threads at once.
+class Network {
+ public:
+  virtual ~Network() = default;
+  virtual const char* name() const = 0;
+
+  // The map of an image of height x width pixels.
+  virtual MapShape output_shape(std::size_t height, std::size_t width) = 0;
+
+  // pixels: [batch, 3, height, width]. maps: [batch, H, W, C]. A map depends on its own image and
+  // on the size of the batch, not on the other images in it.
+  virtual void forward(std::span<const float> pixels, std::size_t batch, std::size_t height,
+                       std::size_t width, std::span<float> maps) = 0;
+};
+
+struct NetworkParams {
+  Precision precision = Precision::float32;
+  bool projection = true;  // apply it where the model has one
+  int threads = 0;
+  Tap tap;  // for tests; costs a copy of every map
+};
+
+// On oneDNN: BatchNorm folded, ReLU and the sum of the shortcut fused into the convolutions. With
+// the ONEDNN feature.
+std::unique_ptr<Network> make_onednn_network(const Model& model, const NetworkParams& params);
+
+// On LibTorch, BatchNorm folded. With the TORCH feature.
+std::unique_ptr<Network> make_torch_network(const Model& model, const NetworkParams& params);
+
+// Anybody's network as a TorchScript file: a module that maps [B, 3, H, W] to [B, C, h, w]. With
+// the TORCH feature. Throws where the module does something else.
+std::unique_ptr<Network> load_torchscript_network(const std::string& path,
+                                                  const NetworkParams& params);
+
+}  // namespace diml

@@ -1,0 +1,123 @@
+#include "diml/open_network.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "diml/error.h"
+#include "diml/input_file.h"
+#include "diml/sha256.h"
+
+namespace diml {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string located(const std::string& path) {
+  if (fs::exists(path)) return path;
+  const fs::path kept = fs::path(cache_folder()) / (path + ".safetensors");
+  if (fs::path(path).filename() == path && fs::exists(kept)) return kept.string();
+  throw Error(path +
+              ": there is no such model: name a .safetensors file or a TorchScript program, "
+              "or fetch one with 'diml weights get resnet50'");
+}
+
+// PyTorch writes programs as zip archives, as it does weights; weights must be imported first.
+bool is_zip(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char magic[2] = {};
+  return file.read(magic, 2) && magic[0] == 'P' && magic[1] == 'K';
+}
+
+Preprocessing read_sidecar(const std::string& model) {
+  Preprocessing preprocessing;
+  const std::string path = fs::path(model).replace_extension(".json").string();
+  if (!fs::exists(path)) return preprocessing;
+  const std::vector<std::uint8_t> bytes = read_file(path);
+  const nlohmann::json json = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (!json.is_object()) {
+    throw Error(path +
+                ": must be a JSON object such as {\"resize\": 256, \"crop\": 224, "
+                "\"channels\": \"rgb\", \"mean\": [123.7, 116.3, 103.5]}");
+  }
+  std::map<std::string, std::string> text;
+  for (const auto& [name, value] : json.items()) {
+    if (value.is_array()) {
+      for (const auto& one : value) text[name] += one.dump() + " ";
+    } else {
+      text[name] = value.is_string() ? value.get<std::string>() : value.dump();
+    }
+  }
+  try {
+    from_text(text, preprocessing);
+  } catch (const Error& error) {
+    throw Error(path + ": " + error.what());
+  }
+  return preprocessing;
+}
+
+std::unique_ptr<Network> make_network(const Model& model, const OpenNetworkParams& params) {
+  const std::vector<std::string> known = network_backends();
+  if (known.empty()) {
+    throw Error("this build runs no networks: install libdnnl-dev or libtorch-dev and build again");
+  }
+  const std::string backend = params.backend == "auto" ? known.front() : params.backend;
+#if DIML_HAS_ONEDNN
+  if (backend == "onednn") return make_onednn_network(model, params.network);
+#endif
+#if DIML_HAS_TORCH
+  if (backend == "torch") return make_torch_network(model, params.network);
+#endif
+  std::string list = "auto";
+  for (const std::string& one : known) list += ", " + one;
+  throw Error("there is no backend '" + backend + "' in this build: " + list);
+}
+
+}  // namespace
+
+std::vector<std::string> network_backends() {
+  return {
+#if DIML_HAS_ONEDNN
+    "onednn",
+#endif
+#if DIML_HAS_TORCH
+        "torch",
+#endif
+  };
+}
+
+std::string cache_folder() {
+  const auto from = [](const char* variable) -> std::string {
+    const char* value = std::getenv(variable);
+    return value == nullptr ? "" : value;
+  };
+  if (const std::string own = from("DIML_CACHE"); !own.empty()) return own;
+  if (const std::string shared = from("XDG_CACHE_HOME"); !shared.empty()) return shared + "/diml";
+  const std::string home = from("HOME");
+  return (home.empty() ? "." : home) + "/.cache/diml";
+}
+
+OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& params) {
+  const std::string file = located(path);
+  OpenedNetwork opened;
+  if (is_zip(file)) {
+#if DIML_HAS_TORCH
+    opened.preprocessing = read_sidecar(file);
+    from_text(params.preprocessing, opened.preprocessing);
+    opened.network = load_torchscript_network(file, params.network);
+#else
+    throw Error(file + ": TorchScript programs need libtorch-dev, which this build is without");
+#endif
+  } else {
+    const Model model = load_model(file);
+    opened.preprocessing = model.preprocessing;
+    from_text(params.preprocessing, opened.preprocessing);
+    opened.network = make_network(model, params);
+  }
+  opened.fingerprint = sha256_of_file(file);
+  return opened;
+}
+
+}  // namespace diml

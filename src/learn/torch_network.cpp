@@ -1,0 +1,186 @@
+#include <map>
+
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include "diml/error.h"
+#include "diml/network.h"
+#include "diml/threads.h"
+#include "fold.h"
+#include "residual.h"
+
+namespace diml {
+namespace {
+
+std::int64_t dim(std::size_t value) { return static_cast<std::int64_t>(value); }
+
+torch::ScalarType type_of(Precision precision) {
+  return precision == Precision::bfloat16 ? torch::kBFloat16 : torch::kFloat32;
+}
+
+// LibTorch's own messages are long and end in a trace; their first line says what happened.
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+// What networks on LibTorch share: pixels to a tensor, a map back, threads.
+class TorchNetwork : public Network {
+ public:
+  explicit TorchNetwork(NetworkParams params) : params_(std::move(params)) {
+    at::set_num_threads(thread_count(params_.threads));
+  }
+
+  MapShape output_shape(std::size_t height, std::size_t width) override {
+    const c10::InferenceMode inference;
+    const torch::Tensor map =
+        checked(run(torch::zeros({1, 3, dim(height), dim(width)}, type_of(params_.precision))));
+    return shape_of(map);
+  }
+
+  void forward(std::span<const float> pixels, std::size_t batch, std::size_t height,
+               std::size_t width, std::span<float> maps) override {
+    const c10::InferenceMode inference;
+    if (pixels.size() != batch * 3 * height * width) {
+      throw Error("the network was given arrays of the wrong size");
+    }
+    const torch::Tensor input =
+        torch::from_blob(const_cast<float*>(pixels.data()),
+                         {dim(batch), 3, dim(height), dim(width)}, torch::kFloat32)
+            .to(type_of(params_.precision));
+    const torch::Tensor map = checked(run(input));
+    if (map.size(0) != dim(batch) || maps.size() != batch * shape_of(map).count()) {
+      throw Error("the network was given arrays of the wrong size");
+    }
+    copy_out(map, maps);
+  }
+
+ protected:
+  virtual torch::Tensor run(const torch::Tensor& pixels) = 0;
+
+  static MapShape shape_of(const torch::Tensor& map) {
+    return {static_cast<std::size_t>(map.size(1)), static_cast<std::size_t>(map.size(2)),
+            static_cast<std::size_t>(map.size(3))};
+  }
+  static void copy_out(const torch::Tensor& map, std::span<float> values) {
+    torch::from_blob(values.data(), {map.size(0), map.size(2), map.size(3), map.size(1)},
+                     torch::kFloat32)
+        .copy_(map.permute({0, 2, 3, 1}));
+  }
+  static torch::Tensor checked(torch::Tensor map) {
+    if (map.dim() != 4 || map.size(1) == 0 || map.size(2) == 0 || map.size(3) == 0) {
+      std::ostringstream shape;
+      shape << map.sizes();
+      throw Error("the network gives " + shape.str() +
+                  " where a map [images, channels, height, width] is wanted: leave out its pooling "
+                  "and its classifier");
+    }
+    return map;
+  }
+
+  NetworkParams params_;
+};
+
+class ResidualNetwork final : public TorchNetwork {
+ public:
+  ResidualNetwork(const Model& model, const NetworkParams& params)
+      : TorchNetwork(params), architecture_(make_architecture(model.architecture, model.stride)) {
+    const auto load = [&](const ConvolutionLayer& layer, FoldedConvolution folded) {
+      const auto side = dim(layer.kernel);
+      layers_[layer.name] = {torch::tensor(folded.kernel)
+                                 .view({dim(layer.outputs), dim(layer.inputs), side, side})
+                                 .to(type_of(params.precision)),
+                             torch::tensor(folded.bias).to(type_of(params.precision))};
+    };
+    const auto load_folded = [&](const ConvolutionLayer& layer) {
+      load(layer, fold(model, layer));
+    };
+    load_folded(architecture_.stem);
+    for (const ResidualBlock& block : architecture_.blocks) {
+      for (const ConvolutionLayer& layer : block.layers) load_folded(layer);
+      if (block.shortcut) load_folded(*block.shortcut);
+    }
+    if (params.projection && model.has_projection()) {
+      projection_ = projection_layer(model);
+      load(*projection_, projection_of(model));
+    }
+  }
+
+  const char* name() const override { return "torch"; }
+
+ private:
+  struct Loaded {
+    torch::Tensor kernel;
+    torch::Tensor bias;
+  };
+
+  torch::Tensor run(const torch::Tensor& pixels) override {
+    const Convolve convolve = [&](const ConvolutionLayer& layer, const torch::Tensor& map) {
+      const Loaded& loaded = layers_.at(layer.name);
+      return torch::conv2d(map, loaded.kernel, loaded.bias, dim(layer.stride),
+                           dim(layer.padding()));
+    };
+    TensorTap tap;
+    if (params_.tap) {
+      tap = [&](const std::string& name, const torch::Tensor& map) {
+        std::vector<float> values(static_cast<std::size_t>(map.numel()));
+        copy_out(map, values);
+        params_.tap(name, shape_of(map), values);
+      };
+    }
+    const torch::Tensor map = run_residual(architecture_, pixels, convolve, tap);
+    return projection_ ? convolve(*projection_, map) : map;
+  }
+
+  Architecture architecture_;
+  std::map<std::string, Loaded> layers_;
+  std::optional<ConvolutionLayer> projection_;
+};
+
+class ScriptNetwork final : public TorchNetwork {
+ public:
+  ScriptNetwork(const std::string& path, const NetworkParams& params) : TorchNetwork(params) {
+    try {
+      module_ = torch::jit::load(path, torch::kCPU);
+      module_.eval();
+      module_ = torch::jit::freeze(module_);
+      module_.to(type_of(params.precision));
+    } catch (const c10::Error& error) {
+      throw Error(path + ": is not a TorchScript program that can be loaded: " + first_line(error));
+    }
+  }
+
+  const char* name() const override { return "torchscript"; }
+
+ private:
+  torch::Tensor run(const torch::Tensor& pixels) override {
+    torch::jit::IValue result;
+    try {
+      result = module_.forward({pixels});
+    } catch (const std::exception& error) {
+      throw Error("the TorchScript program fails on images [" + std::to_string(pixels.size(0)) +
+                  ", 3, " + std::to_string(pixels.size(2)) + ", " + std::to_string(pixels.size(3)) +
+                  "]: " + first_line(error));
+    }
+    if (!result.isTensor()) {
+      throw Error("the TorchScript program gives a " + result.tagKind() +
+                  " where one tensor, the map, is wanted");
+    }
+    return result.toTensor();
+  }
+
+  torch::jit::Module module_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> make_torch_network(const Model& model, const NetworkParams& params) {
+  return std::make_unique<ResidualNetwork>(model, params);
+}
+
+std::unique_ptr<Network> load_torchscript_network(const std::string& path,
+                                                  const NetworkParams& params) {
+  return std::make_unique<ScriptNetwork>(path, params);
+}
+
+}  // namespace diml

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <vector>
+
+#include "diml/model.h"
+
+namespace diml {
+
+// A convolution with its frozen BatchNorm inside: one multiplication less per value, same result.
+struct FoldedConvolution {
+  std::vector<float> kernel;  // [outputs, inputs, k, k]
+  std::vector<float> bias;    // [outputs]
+};
+
+FoldedConvolution fold(const Model& model, const ConvolutionLayer& layer);
+
+// The 1x1 projection as a layer with a bias of its own.
+ConvolutionLayer projection_layer(const Model& model);
+FoldedConvolution projection_of(const Model& model);
+
+// The tensor `name`, which must have this shape. Throws with both shapes.
+const Tensor& tensor_of(const Model& model, const std::string& name,
+                        const std::vector<std::size_t>& shape);
+
+}  // namespace diml
