@@ -8,6 +8,13 @@ if(DIML_WERROR)
   target_compile_options(diml_warnings INTERFACE -Werror)
 endif()
 
+# What `./run fuzz` builds with: clang's coverage and sanitizers in everything.
+option(DIML_FUZZ "The programs in tests/fuzz are fuzzers" OFF)
+if(DIML_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
 configure_file(${CMAKE_CURRENT_LIST_DIR}/version.h.in ${PROJECT_BINARY_DIR}/include/diml/version.h @ONLY)
 
 function(diml_library NAME)
