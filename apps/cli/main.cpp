@@ -20,6 +20,13 @@ constexpr std::array kCommands = {
             "P@1, R-Precision, MAP@R of a labelled set, with and without structural re-ranking",
             "diml evaluate --cells C.npy --globals V.npy --labels L.npy --rerank 0,100",
             define_evaluate},
+#if DIML_HAS_NETWORKS
+    Command{"embed", "Photos to grids, on disk",
+            "diml embed --model resnet50 --dataset cub200 --root CUB_200_2011 --out cub",
+            define_embed},
+    Command{"weights", "Fetch, import and look at trained networks", "diml weights get resnet50",
+            define_weights},
+#endif
     Command{"generate", "Make grids to try things with: creatures made of parts",
             "diml generate --images 5000 --classes 100 --out creatures", define_generate},
 #if DIML_HAS_DRAWING

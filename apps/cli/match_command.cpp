@@ -162,6 +162,7 @@ void MatchCommand::run() const {
 Run define_match(CLI::App& command) {
   auto options = std::make_shared<MatchCommand>();
   options->grids.define(command);
+  command.get_option("--cells")->required();
   command.add_option("--pairs", options->pairs, "Pairs (source, target), .npy int64 [pairs, 2]")
       ->required();
   command.add_option("--out", options->out, "Structural similarities, .npy float32 [pairs]")

@@ -31,7 +31,7 @@ MatchParams MatchOptions::params() const {
 }
 
 void GridOptions::define(CLI::App& command) {
-  command.add_option("--cells", cells, "Cells, .npy float [images, cells, dimensions]")->required();
+  command.add_option("--cells", cells, "Cells, .npy float [images, cells, dimensions]");
   // An empty name is an unset shell variable, not a wish for the mean.
   const auto named = [](const std::string& path) {
     return path.empty() ? std::string("is empty: name a file or leave the option out")

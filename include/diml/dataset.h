@@ -41,6 +41,7 @@ struct Dataset {
   std::vector<Sample> samples;
   std::vector<std::string> class_names;  // of all splits
   std::vector<std::string> part_names;   // empty where there are no part annotations
+  bool own_photos = false;  // people's own: turned as their EXIF tag says, unlike the benchmarks
 };
 
 // name: one of dataset_names(). Throws, with the remedy, when a file is missing or says something
@@ -51,6 +52,7 @@ struct DatasetKind {
   const char* name;
   const char* layout;  // what `root` must look like, in one line
   Dataset (*load)(const std::string& root, Split split);
+  bool own_photos = false;
 };
 const std::vector<DatasetKind>& dataset_kinds();
 

@@ -50,6 +50,9 @@ class NpyFile {
   std::size_t data_offset_ = 0;
 };
 
+// What a .npy file begins with: 128 bytes for every shape of up to three dimensions.
+std::string npy_header(ArrayType type, std::span<const std::size_t> shape);
+
 // A .npy file written front to back; appears under its name on commit().
 class NpyWriter {
  public:

@@ -209,26 +209,26 @@ void NpyFile::read_int64s(std::size_t first, std::span<std::int64_t> out) const 
 
 void NpyFile::fail(const std::string& why) const { throw Error(path_ + ": " + why); }
 
-NpyWriter::NpyWriter(std::string path, ArrayType type, std::span<const std::size_t> shape)
-    : file_(std::move(path)), type_(type), missing_(1) {
+std::string npy_header(ArrayType type, std::span<const std::size_t> shape) {
   static constexpr std::array<std::string_view, 3> kDescr = {"<f4", "<f2", "<i8"};
   std::string header = "{'descr': '" + std::string(kDescr[static_cast<std::size_t>(type)]) +
                        "', 'fortran_order': False, 'shape': (";
-  for (const std::size_t extent : shape) {
-    header += std::to_string(extent) + ",";
-    missing_ *= extent;
-  }
+  for (const std::size_t extent : shape) header += std::to_string(extent) + ",";
   header += "), }";
   // The data begins on a multiple of 64 bytes; the padding ends in a newline.
   constexpr std::size_t kPreamble = 10;
   header.append(63 - (kPreamble + header.size()) % 64, ' ');
   header += '\n';
-  const std::array<char, 4> version_and_length = {'\x01', '\x00',
-                                                  static_cast<char>(header.size() & 0xff),
-                                                  static_cast<char>(header.size() >> 8)};
-  file_.write(kMagic);
-  file_.write(version_and_length.data(), version_and_length.size());
-  file_.write(header);
+  std::string preamble(kMagic);
+  preamble += {'\x01', '\x00', static_cast<char>(header.size() & 0xff),
+               static_cast<char>(header.size() >> 8)};
+  return preamble + header;
+}
+
+NpyWriter::NpyWriter(std::string path, ArrayType type, std::span<const std::size_t> shape)
+    : file_(std::move(path)), type_(type), missing_(1) {
+  for (const std::size_t extent : shape) missing_ *= extent;
+  file_.write(npy_header(type, shape));
 }
 
 void NpyWriter::append(std::span<const float> values) {

@@ -19,9 +19,10 @@ const std::vector<DatasetKind>& dataset_kinds() {
       {"cars196", "cars_annos.mat and car_ims/, or one folder per class", datasets::load_cars196},
       {"sop", "Stanford_Online_Products/ with Ebay_train.txt, Ebay_test.txt", datasets::load_sop},
       {"critters", "what `diml critters` wrote: the layout of cub200", datasets::load_cub200},
-      {"folder", "one folder per class; the first half of them trains", datasets::load_folder},
+      {"folder", "one folder per class; the first half of them trains", datasets::load_folder,
+       true},
       {"csv", "a .csv file, or a folder with images.csv: label, path, split, ...",
-       datasets::load_csv},
+       datasets::load_csv, true},
   };
   return kinds;
 }
@@ -34,6 +35,7 @@ Dataset load_dataset(std::string_view name, const std::string& root, Split split
       continue;
     }
     Dataset dataset = kind.load(root, split);
+    dataset.own_photos = kind.own_photos;
     if (dataset.samples.empty()) throw Error(root + ": has no images in this split");
     datasets::expect_files(dataset);
     return dataset;

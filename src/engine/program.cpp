@@ -1,0 +1,76 @@
+#include "program.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "diml/error.h"
+
+namespace diml {
+namespace {
+
+std::string last_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::string last;
+  while (std::getline(file, line)) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  }
+  return last;
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder(const std::string& parent) {
+  std::error_code failed;
+  std::filesystem::create_directories(parent, failed);
+  std::string name = parent + "/tmp.XXXXXX";
+  if (failed || ::mkdtemp(name.data()) == nullptr) {
+    throw Error(parent + ": no folder can be made in it: " +
+                (failed ? failed.message() : std::strerror(errno)));
+  }
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+void run_program(const std::vector<std::string>& arguments, const std::string& folder,
+                 const std::string& remedy) {
+  const std::string complaints = folder + "/stderr";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, complaints.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  const int failed = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed == ENOENT) throw Error(arguments[0] + " is not installed: " + remedy);
+  if (failed != 0) throw Error(arguments[0] + " cannot be started: " + std::strerror(failed));
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+    throw Error(arguments[0] + " is not installed: " + remedy);
+  }
+  std::string command;
+  for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + argument;
+  throw Error("'" + command + "' failed: " + last_line(complaints));
+}
+
+}  // namespace diml
