@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,21 @@
 
 namespace diml {
 
+// Grids of a set, by their numbers in it: all of them, or some. Nothing is copied: the set and the
+// numbers must outlive the selection.
+struct GridSelection {
+  GridSelection(GridSetView all) : grids(all) {}
+  GridSelection(GridSetView set, std::span<const std::int64_t> some) : grids(set), ids(some) {}
+
+  std::size_t size() const { return ids ? ids->size() : grids.size; }
+  std::int64_t id_of(std::size_t place) const {
+    return ids ? (*ids)[place] : static_cast<std::int64_t>(place);
+  }
+
+  GridSetView grids;
+  std::optional<std::span<const std::int64_t>> ids;  // nullopt: all
+};
+
 // A first-stage ranking and the structural similarity of the head of each list.
 struct ScoredRanking {
   Ranking ranking;
@@ -20,22 +36,26 @@ struct ScoredRanking {
 };
 
 // Multi-scale matching: cosine of globals finds candidates, cosine + structural similarity orders
-// the head. The gallery's memory must outlive the retriever.
+// the head. Ids are numbers in the gallery's set, also where the gallery is a part of it. The set's
+// memory must outlive the retriever.
 class Retriever {
  public:
-  Retriever(GridSetView gallery, MatchParams params = {}, std::string_view matcher = "auto",
-            int threads = 0);
+  // A gallery that is a part of a set: ids ascending. Its globals are copied, its cells are not.
+  Retriever(const GridSelection& gallery, MatchParams params = {},
+            std::string_view matcher = "auto", int threads = 0);
 
   // Stage 1: `depth` candidates of each query. exclude: the gallery id that query q must not find,
-  // or empty.
-  Ranking candidates(GridSetView queries, std::size_t depth,
+  // or empty. One depth for all: with `exclude` no list is longer than the gallery less one.
+  Ranking candidates(const GridSelection& queries, std::size_t depth,
                      std::span<const std::int64_t> exclude = {}) const;
 
   // Stage 2: structural similarities of the first `head` candidates, with the query as source.
-  ScoredRanking match_head(GridSetView queries, Ranking ranking, std::size_t head) const;
+  ScoredRanking match_head(const GridSelection& queries, Ranking ranking, std::size_t head) const;
 
  private:
-  GridSetView gallery_;
+  GridSetView grids_;
+  std::vector<std::int64_t> ids_;  // of the gallery's places; empty where they are the set's own
+  std::vector<float> globals_;     // [ids_, dim]
   MatchParams params_;
   std::unique_ptr<FirstStage> first_stage_;
   std::unique_ptr<Matcher> matcher_;

@@ -1,6 +1,7 @@
 #include "diml/retriever.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "diml/error.h"
@@ -8,33 +9,82 @@
 namespace diml {
 namespace {
 
-VectorsView globals_of(GridSetView grids) { return {grids.globals, grids.size, grids.dim}; }
+// Side by side, as the first stage wants them: in `copy` unless they already lie so.
+VectorsView globals_of(const GridSelection& selection, std::vector<float>& copy) {
+  const GridSetView& grids = selection.grids;
+  if (!selection.ids) return {grids.globals, grids.size, grids.dim};
+  copy.clear();
+  copy.reserve(selection.size() * grids.dim);
+  for (const std::int64_t id : *selection.ids) {
+    const float* global = grids[static_cast<std::size_t>(id)].global;
+    copy.insert(copy.end(), global, global + grids.dim);
+  }
+  return {copy.data(), selection.size(), grids.dim};
+}
+
+void check_ids(const GridSelection& selection) {
+  if (!selection.ids) return;
+  for (const std::int64_t id : *selection.ids) {
+    if (id < 0 || static_cast<std::size_t>(id) >= selection.grids.size) {
+      throw Error("a selection names grid " + std::to_string(id) + ", but there are " +
+                  std::to_string(selection.grids.size) + ", counted from 0");
+    }
+  }
+}
+
+// Ascending, so that a lower place is a lower id and ties fall as they would among ids.
+std::vector<std::int64_t> gallery_ids(const GridSelection& gallery) {
+  if (!gallery.ids) return {};
+  check_ids(gallery);
+  std::vector<std::int64_t> ids(gallery.ids->begin(), gallery.ids->end());
+  if (std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) != ids.end()) {
+    throw Error("the ids of a gallery must ascend: sort them, each once");
+  }
+  return ids;
+}
 
 }  // namespace
 
-Retriever::Retriever(GridSetView gallery, MatchParams params, std::string_view matcher, int threads)
-    : gallery_(gallery),
+Retriever::Retriever(const GridSelection& gallery, MatchParams params, std::string_view matcher,
+                     int threads)
+    : grids_(gallery.grids),
+      ids_(gallery_ids(gallery)),
       params_(params),
-      first_stage_(make_exact_first_stage(globals_of(gallery), threads)),
+      first_stage_(make_exact_first_stage(globals_of(gallery, globals_), threads)),
       matcher_(make_matcher(matcher, {threads})) {}
 
-Ranking Retriever::candidates(GridSetView queries, std::size_t depth,
+Ranking Retriever::candidates(const GridSelection& queries, std::size_t depth,
                               std::span<const std::int64_t> exclude) const {
-  return first_stage_->search(globals_of(queries), depth, exclude);
+  check_ids(queries);
+  std::vector<float> copy;
+  const VectorsView asked = globals_of(queries, copy);
+  if (ids_.empty()) return first_stage_->search(asked, depth, exclude);
+  // The first stage counts places in the gallery.
+  std::vector<std::int64_t> places;
+  for (const std::int64_t id : exclude) {
+    const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
+    places.push_back(found != ids_.end() && *found == id ? found - ids_.begin() : -1);
+  }
+  Ranking ranking = first_stage_->search(asked, depth, places);
+  for (std::int64_t& id : ranking.ids) {
+    if (id >= 0) id = ids_[static_cast<std::size_t>(id)];
+  }
+  return ranking;
 }
 
-ScoredRanking Retriever::match_head(GridSetView queries, Ranking ranking, std::size_t head) const {
+ScoredRanking Retriever::match_head(const GridSelection& queries, Ranking ranking,
+                                    std::size_t head) const {
   ScoredRanking scored{std::move(ranking), 0, {}};
   scored.head = std::min(head, scored.ranking.depth);
   std::vector<Pair> pairs;
-  pairs.reserve(queries.size * scored.head);
-  for (std::size_t q = 0; q < queries.size; ++q) {
+  pairs.reserve(queries.size() * scored.head);
+  for (std::size_t q = 0; q < queries.size(); ++q) {
     for (const std::int64_t id : scored.ranking.ids_of(q).first(scored.head)) {
-      pairs.push_back({static_cast<std::int64_t>(q), id});
+      pairs.push_back({queries.id_of(q), id});
     }
   }
   scored.structural.resize(pairs.size());
-  matcher_->score({queries, gallery_, pairs}, params_, scored.structural);
+  matcher_->score({queries.grids, grids_, pairs}, params_, scored.structural);
   return scored;
 }
 

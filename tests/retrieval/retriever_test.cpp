@@ -70,5 +70,46 @@ TEST(Retriever, AHeadLongerThanTheGalleryIsTheWholeGallery) {
   EXPECT_EQ(reranked(scored, 3, 7).front(), 3);  // nothing is excluded: an image finds itself
 }
 
+// The same lists as from a set that holds nothing but the gallery, under the numbers of the whole.
+TEST(Retriever, APartOfASetIsAGalleryUnderTheNumbersOfTheSet) {
+  const GridSet set = test::random_set(20, 4, 8, 3);
+  const Ids ids = {2, 3, 7, 11, 12, 19};
+  GridSet alone(ids.size(), 4, 8);
+  for (std::size_t place = 0; place < ids.size(); ++place) {
+    alone.set(place, test::random_cells(4, 8, 3 * 1000003 + static_cast<std::size_t>(ids[place])));
+  }
+  const Retriever whole(alone.view());
+  const Retriever part(GridSelection(set.view(), ids));
+  const Ids asking = {7, 0, 19};
+  const GridSelection queries(set.view(), asking);
+  for (const bool excluding : {false, true}) {
+    const Ids exclude = excluding ? Ids{7, 2, 19} : Ids{};
+    const Ids places = excluding ? Ids{2, 0, 5} : Ids{};
+    const ScoredRanking expected =
+        whole.match_head(queries, whole.candidates(queries, 100, places), 4);
+    const ScoredRanking actual =
+        part.match_head(queries, part.candidates(queries, 100, exclude), 4);
+    EXPECT_EQ(actual.ranking.depth, excluding ? 5u : 6u);
+    EXPECT_EQ(actual.ranking.scores, expected.ranking.scores);
+    EXPECT_EQ(actual.structural, expected.structural);
+    ASSERT_EQ(actual.ranking.ids.size(), expected.ranking.ids.size());
+    for (std::size_t k = 0; k < actual.ranking.ids.size(); ++k) {
+      EXPECT_EQ(actual.ranking.ids[k], ids[static_cast<std::size_t>(expected.ranking.ids[k])]);
+    }
+  }
+}
+
+TEST(Retriever, RefusesASelectionThatIsNone) {
+  const GridSet set = test::random_set(5, 2, 4, 1);
+  const auto gallery = [&set](const Ids& ids) { Retriever(GridSelection(set.view(), ids)); };
+  EXPECT_NO_THROW(gallery({0, 4}));
+  EXPECT_THROW(gallery({0, 5}), Error);
+  EXPECT_THROW(gallery({-1, 0}), Error);
+  EXPECT_THROW(gallery({1, 0}), Error);  // ties would go to the higher id
+  EXPECT_THROW(gallery({1, 1}), Error);
+  const Ids beyond = {5};
+  EXPECT_THROW(Retriever(set.view()).candidates(GridSelection(set.view(), beyond), 1), Error);
+}
+
 }  // namespace
 }  // namespace diml
