@@ -14,14 +14,19 @@
 
 namespace diml {
 
+// A query asks, an image of the gallery is found. The values are those of `.npy` files.
+enum class Role : std::uint8_t { query = 1, gallery = 2, both = 3 };
+
 struct EvaluateParams {
   std::vector<std::size_t> rerank = {
       0, 100};  // each K is evaluated from its own candidates; 0 is the plain cosine
   MatchParams match;
   std::string matcher = "auto";
   int threads = 0;
-  bool nmi = false;  // cluster the globals, as many clusters as classes
+  bool nmi = false;  // cluster the globals of all images, whatever their roles; as many clusters as
+                     // they have classes
   std::uint64_t seed = 0;
+  std::vector<Role> roles{};  // [grids.size], or empty: every image is both
 };
 
 struct RerankResult {
@@ -32,7 +37,8 @@ struct RerankResult {
 
 struct Evaluation {
   std::size_t queries = 0;
-  std::size_t left_out = 0;  // queries whose class has one image
+  std::size_t left_out = 0;  // queries of whose class the gallery has no image, or only themselves
+  std::size_t gallery = 0;
   std::vector<std::size_t> recall_ks;
   std::vector<RerankResult> results;  // in the order of EvaluateParams::rerank
   std::optional<double> nmi;
@@ -40,7 +46,9 @@ struct Evaluation {
   double rerank_seconds = 0.0;
 };
 
-// Every grid is a query against all the others. labels: [grids.size].
+// Every query against the gallery, without itself where it is in it; without roles, every grid
+// against all the others. R is the number of gallery images of the query's class, the query not
+// counted; the `_paper` numbers count it, in the gallery or not. labels: [grids.size].
 Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
                     const EvaluateParams& params = {}, const Progress& progress = {});
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "diml/evaluate.h"
 #include "diml/grid.h"
 #include "diml/matcher.h"
 #include "diml/threads.h"
@@ -20,6 +21,10 @@ GridSet load_grids(const std::string& cells, const std::string& globals, CellTyp
 
 // .npy int64 [N]. count: how many there must be.
 std::vector<std::int64_t> load_labels(const std::string& path, std::size_t count);
+
+// .npy int64 [N]: 1 for a query, 2 for an image of the gallery, 3 for both. count: how many there
+// must be.
+std::vector<Role> load_roles(const std::string& path, std::size_t count);
 
 // .npy int64 [M, 2], each (source, target) below `count`.
 std::vector<Pair> load_pairs(const std::string& path, std::size_t count);

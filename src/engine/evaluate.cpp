@@ -1,8 +1,9 @@
 #include "diml/evaluate.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <numeric>
+#include <set>
 #include <unordered_map>
 
 #include "diml/error.h"
@@ -28,32 +29,91 @@ class Stopwatch {
   Clock::time_point start_;
 };
 
-GridSetView slice(GridSetView grids, std::size_t first, std::size_t count) {
-  GridSetView part = grids;
-  part.cells = grids[first].cells;
-  part.globals = grids[first].global;
-  part.size = count;
-  return part;
+// Queries that are all in the gallery, or all outside of it: a list of the first stage is as long
+// as the gallery, less the query itself.
+struct QueryGroup {
+  bool in_gallery = false;
+  std::vector<std::int64_t> ids{};
+};
+
+// Who asks and who is found.
+struct Protocol {
+  std::array<QueryGroup, 2> groups = {QueryGroup{true}, QueryGroup{false}};
+  std::vector<std::int64_t> gallery{};
+  std::unordered_map<std::int64_t, std::size_t> class_sizes{};  // in the gallery
+
+  std::size_t queries() const { return groups[0].ids.size() + groups[1].ids.size(); }
+  // R: the query itself is not among what it may find.
+  std::size_t relevant(std::int64_t label, bool in_gallery) const {
+    const auto found = class_sizes.find(label);
+    return found == class_sizes.end() ? 0 : found->second - (in_gallery ? 1 : 0);
+  }
+};
+
+Protocol protocol_of(std::span<const std::int64_t> labels, std::span<const Role> roles) {
+  Protocol protocol;
+  for (std::size_t image = 0; image < labels.size(); ++image) {
+    const Role role = roles.empty() ? Role::both : roles[image];
+    if (role != Role::query && role != Role::gallery && role != Role::both) {
+      throw Error("image " + std::to_string(image) +
+                  " has no role: make it a query, of the gallery or both, or leave it out");
+    }
+    const auto id = static_cast<std::int64_t>(image);
+    if (role != Role::query) {
+      protocol.gallery.push_back(id);
+      ++protocol.class_sizes[labels[image]];
+    }
+    if (role != Role::gallery) protocol.groups[role == Role::both ? 0 : 1].ids.push_back(id);
+  }
+  if (protocol.queries() == 0)
+    throw Error("no image is a query: make some of them queries, or both");
+  if (protocol.gallery.empty()) {
+    throw Error("no image is in the gallery: put some of them there, or make them both");
+  }
+  return protocol;
+}
+
+void check_arguments(GridSetView grids, std::span<const std::int64_t> labels,
+                     const EvaluateParams& params) {
+  if (labels.size() != grids.size) {
+    throw Error("there are " + std::to_string(grids.size) + " grids and " +
+                std::to_string(labels.size()) + " labels: one label a grid is needed");
+  }
+  if (!params.roles.empty() && params.roles.size() != grids.size) {
+    throw Error("there are " + std::to_string(grids.size) + " grids and " +
+                std::to_string(params.roles.size()) +
+                " roles: one role a grid is needed, or none at all");
+  }
+  if (grids.size < 2) throw Error("evaluation needs at least two images");
+  if (params.rerank.empty())
+    throw Error("evaluation needs at least one re-ranking depth, such as 0");
+}
+
+// The largest R of a query.
+std::size_t most_relevant(const Protocol& protocol, std::span<const std::int64_t> labels) {
+  std::size_t most = 0;
+  for (const QueryGroup& group : protocol.groups) {
+    for (const std::int64_t id : group.ids) {
+      most =
+          std::max(most, protocol.relevant(labels[static_cast<std::size_t>(id)], group.in_gallery));
+    }
+  }
+  return most;
 }
 
 }  // namespace
 
 Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
                     const EvaluateParams& params, const Progress& progress) {
-  if (labels.size() != grids.size) {
-    throw Error("there are " + std::to_string(grids.size) + " grids and " +
-                std::to_string(labels.size()) + " labels: one label a grid is needed");
-  }
-  if (grids.size < 2) throw Error("evaluation needs at least two images");
-  if (params.rerank.empty())
-    throw Error("evaluation needs at least one re-ranking depth, such as 0");
-
-  std::unordered_map<std::int64_t, std::size_t> class_sizes;
-  for (const std::int64_t label : labels) ++class_sizes[label];
-  std::size_t largest_class = 0;
-  for (const auto& [label, size] : class_sizes) largest_class = std::max(largest_class, size);
-  if (largest_class < 2) {
-    throw Error("every image is alone in its class, so there is nothing to find: check the labels");
+  check_arguments(grids, labels, params);
+  const Protocol protocol = protocol_of(labels, params.roles);
+  const std::size_t largest_relevant = most_relevant(protocol, labels);
+  if (largest_relevant == 0) {
+    throw Error(params.roles.empty()
+                    ? "every image is alone in its class, so there is nothing to find: check the "
+                      "labels"
+                    : "the gallery has no other image of any query's class, so there is nothing to "
+                      "find: check the labels and the roles");
   }
   const std::size_t head = *std::max_element(params.rerank.begin(), params.rerank.end());
   std::vector<MetricsAccumulator> accumulators(params.rerank.size());
@@ -61,38 +121,46 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
   // As deep as any number looks: R + 1 places for the paper's counting, the largest k of recall,
   // the head.
   const std::size_t depth =
-      std::max({head, largest_class, *std::max_element(recall_ks.begin(), recall_ks.end())});
+      std::max({head, largest_relevant + 1, *std::max_element(recall_ks.begin(), recall_ks.end())});
 
   const std::size_t at_once =
       std::clamp<std::size_t>(kPlacesAtOnce / depth, 16, kMostQueriesAtOnce);
 
   Evaluation evaluation;
   evaluation.recall_ks = recall_ks;
-  const Retriever retriever(grids, params.match, params.matcher, params.threads);
-  for (std::size_t first = 0; first < grids.size; first += at_once) {
-    const std::size_t count = std::min(at_once, grids.size - first);
-    const GridSetView queries = slice(grids, first, count);
-    std::vector<std::int64_t> themselves(count);
-    std::iota(themselves.begin(), themselves.end(), static_cast<std::int64_t>(first));
-    Ranking ranking;
-    {
-      const Stopwatch watch(evaluation.first_stage_seconds);
-      ranking = retriever.candidates(queries, depth, themselves);
-    }
-    const Stopwatch watch(evaluation.rerank_seconds);
-    const ScoredRanking scored = retriever.match_head(queries, std::move(ranking), head);
-    std::vector<std::int64_t> ranked_labels;
-    for (std::size_t q = 0; q < count; ++q) {
-      const std::int64_t label = labels[first + q];
-      for (std::size_t r = 0; r < params.rerank.size(); ++r) {
-        ranked_labels.clear();
-        for (const std::int64_t id : reranked(scored, q, std::min(params.rerank[r], scored.head))) {
-          ranked_labels.push_back(labels[static_cast<std::size_t>(id)]);
-        }
-        accumulators[r].add(label, ranked_labels, class_sizes[label] - 1);
+  const GridSelection gallery = protocol.gallery.size() == grids.size
+                                    ? GridSelection(grids)
+                                    : GridSelection(grids, protocol.gallery);
+  const Retriever retriever(gallery, params.match, params.matcher, params.threads);
+  std::size_t asked = 0;
+  for (const QueryGroup& group : protocol.groups) {
+    for (std::size_t first = 0; first < group.ids.size(); first += at_once) {
+      const std::size_t count = std::min(at_once, group.ids.size() - first);
+      const auto ids = std::span<const std::int64_t>(group.ids).subspan(first, count);
+      const GridSelection queries(grids, ids);
+      Ranking ranking;
+      {
+        const Stopwatch watch(evaluation.first_stage_seconds);
+        ranking = retriever.candidates(queries, depth,
+                                       group.in_gallery ? ids : std::span<const std::int64_t>());
       }
+      const Stopwatch watch(evaluation.rerank_seconds);
+      const ScoredRanking scored = retriever.match_head(queries, std::move(ranking), head);
+      std::vector<std::int64_t> ranked_labels;
+      for (std::size_t q = 0; q < count; ++q) {
+        const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
+        for (std::size_t r = 0; r < params.rerank.size(); ++r) {
+          ranked_labels.clear();
+          for (const std::int64_t id :
+               reranked(scored, q, std::min(params.rerank[r], scored.head))) {
+            ranked_labels.push_back(labels[static_cast<std::size_t>(id)]);
+          }
+          accumulators[r].add(label, ranked_labels, protocol.relevant(label, group.in_gallery));
+        }
+      }
+      asked += count;
+      if (progress) progress(asked, protocol.queries());
     }
-    if (progress) progress(first + count, grids.size);
   }
 
   for (std::size_t r = 0; r < params.rerank.size(); ++r) {
@@ -100,11 +168,13 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
         {params.rerank[r], accumulators[r].overall(), accumulators[r].per_class()});
   }
   evaluation.left_out = accumulators.front().left_out();
-  evaluation.queries = grids.size - evaluation.left_out;
+  evaluation.queries = protocol.queries() - evaluation.left_out;
+  evaluation.gallery = protocol.gallery.size();
   if (params.nmi) {
+    const std::set<std::int64_t> classes(labels.begin(), labels.end());
     const std::vector<std::int64_t> clusters = kmeans(
         {grids.globals, grids.size, grids.dim},
-        {.clusters = class_sizes.size(), .seed = params.seed, .threads = params.threads}, progress);
+        {.clusters = classes.size(), .seed = params.seed, .threads = params.threads}, progress);
     evaluation.nmi = normalised_mutual_information(labels, clusters);
   }
   return evaluation;

@@ -38,6 +38,20 @@ void expect_finite(const std::vector<float>& values, std::size_t length, std::si
   throw Error(path + ": image " + std::to_string(image) + " holds NaN or infinity: embed it again");
 }
 
+// One an image; noun: what each of them is.
+std::vector<std::int64_t> load_integers(const std::string& path, std::size_t count,
+                                        const std::string& noun) {
+  const NpyFile file(path);
+  expect_integers(file);
+  if (file.shape().size() != 1) refuse(file, "one " + noun + " an image, [images], is wanted");
+  if (file.count() != count) {
+    refuse(file, std::to_string(count) + " " + noun + "s are wanted, one for each image");
+  }
+  std::vector<std::int64_t> values(count);
+  file.read_int64s(0, values);
+  return values;
+}
+
 }  // namespace
 
 GridSet load_grids(const std::string& cells, const std::string& globals, CellType storage,
@@ -96,15 +110,20 @@ GridSet load_grids(const std::string& cells, const std::string& globals, CellTyp
 }
 
 std::vector<std::int64_t> load_labels(const std::string& path, std::size_t count) {
-  const NpyFile file(path);
-  expect_integers(file);
-  if (file.shape().size() != 1) refuse(file, "one label an image, [images], is wanted");
-  if (file.count() != count) {
-    refuse(file, std::to_string(count) + " labels are wanted, one for each image");
+  return load_integers(path, count, "label");
+}
+
+std::vector<Role> load_roles(const std::string& path, std::size_t count) {
+  std::vector<Role> roles;
+  roles.reserve(count);
+  for (const std::int64_t value : load_integers(path, count, "role")) {
+    if (value < 1 || value > 3) {
+      throw Error(path + ": image " + std::to_string(roles.size()) + " has role " +
+                  std::to_string(value) + ": write 1 for a query, 2 for the gallery, 3 for both");
+    }
+    roles.push_back(static_cast<Role>(value));
   }
-  std::vector<std::int64_t> labels(count);
-  file.read_int64s(0, labels);
-  return labels;
+  return roles;
 }
 
 std::vector<Pair> load_pairs(const std::string& path, std::size_t count) {
