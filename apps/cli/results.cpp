@@ -24,7 +24,9 @@ void add_metrics(Json& json, const RetrievalMetrics& metrics,
 }  // namespace
 
 Json to_json(const Evaluation& evaluation, bool per_class) {
-  Json json = {{"queries", evaluation.queries}, {"left_out", evaluation.left_out}};
+  Json json = {{"queries", evaluation.queries},
+               {"left_out", evaluation.left_out},
+               {"gallery", evaluation.gallery}};
   json["results"] = Json::array();
   for (const RerankResult& result : evaluation.results) {
     Json one = {{"rerank", result.rerank}};
@@ -47,8 +49,11 @@ Json to_json(const Evaluation& evaluation, bool per_class) {
 
 void print_table(const Evaluation& evaluation) {
   std::printf("%zu queries", evaluation.queries);
+  if (evaluation.gallery != evaluation.queries + evaluation.left_out) {
+    std::printf(" in a gallery of %zu", evaluation.gallery);
+  }
   if (evaluation.left_out > 0) {
-    std::printf(" (%zu left out: alone in their class)", evaluation.left_out);
+    std::printf(" (%zu left out: no other image of their class to find)", evaluation.left_out);
   }
   std::printf("\n\n%8s %8s %8s %8s %10s %10s", "rerank", "P@1", "RP", "MAP@R", "RP paper",
               "MAP paper");
