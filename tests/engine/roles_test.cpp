@@ -132,8 +132,8 @@ void expect_same_numbers(const RetrievalMetrics& actual, const RetrievalMetrics&
   }
 }
 
-void expect_the_protocol(const GridSet& grids, const Labels& labels, const Roles& roles) {
-  const std::vector<std::size_t> depths = {0, 1, 5, 12, 1000};
+void expect_the_protocol(const GridSet& grids, const Labels& labels, const Roles& roles,
+                         const std::vector<std::size_t>& depths = {0, 1, 5, 12, 1000}) {
   const Evaluation evaluation = evaluate(
       grids.view(), labels,
       {.rerank = depths, .match = {}, .matcher = "reference", .threads = 2, .roles = roles});
@@ -163,6 +163,15 @@ TEST(Roles, AreFollowedForEveryMixtureAndEveryK) {
       expect_the_protocol(grids, random_labels(50, classes, seed), random_roles(50, among, seed));
     }
   }
+}
+
+// Beyond the largest k of recall, R alone says how deep the lists must be; the paper looks one
+// place deeper.
+TEST(Roles, OfAClassBeyondTheKsOfRecallAreRankedToTheLastPlace) {
+  const GridSet grids = test::random_set(400, 1, 4, 11);
+  expect_the_protocol(
+      grids, random_labels(400, 2, 11),
+      random_roles(400, {Role::query, Role::gallery, Role::gallery, Role::gallery}, 11), {0});
 }
 
 TEST(Roles, LeaveTiesToTheLowerId) {
