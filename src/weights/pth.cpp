@@ -23,6 +23,7 @@ using weights::Zip;
 using Kind = PickleValue::Kind;
 
 constexpr int kDeepest = 64;
+constexpr std::size_t kLongestName = 1000;
 // Tensors may share storages and dictionaries may stand in several places, which a few lines can
 // blow up to terabytes. Real models share a storage between two or three names.
 constexpr std::uint64_t kMostSharing = 16;
@@ -129,6 +130,11 @@ class Collector {
                   std::string("save model.state_dict() alone"));
     }
     const std::size_t length = name_.size();
+    // Before it is joined: a key of megabytes may stand in a million places.
+    if (length + key.text.size() > kLongestName) {
+      throw Error("data.pkl has names of more than " + std::to_string(kLongestName) +
+                  " characters: save model.state_dict() alone");
+    }
     if (length > 0) name_ += '.';
     name_ += key.kind == Kind::text ? key.text : std::to_string(key.integer);
     visit(value, depth + 1);

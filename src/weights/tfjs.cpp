@@ -116,7 +116,7 @@ std::size_t bytes_needed(const Manifest& manifest) {
               std::to_string(needed) + ": fetch the shards again");
 }
 
-Weights cut(Manifest manifest, Bytes shards) {
+Weights cut(Manifest&& manifest, Bytes shards) {
   const std::size_t needed = bytes_needed(manifest);
   if (shards.size() != needed) fail_size(shards.size(), needed);
   Weights result;

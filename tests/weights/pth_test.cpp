@@ -164,6 +164,7 @@ TEST(Pth, RefusesNamesThatMeanTwoTensors) {
   refuses(dictionary(text("a.b") + one + text("a") + dictionary(text("b") + one)),
           "two tensors called a.b");
   refuses(dictionary("N" + one), "keys are neither text nor integers");
+  refuses(dictionary(text(std::string(1001, 'x')) + one), "names of more than 1000 characters");
 }
 
 TEST(Pth, ReadsAnArchiveWithAComment) {
