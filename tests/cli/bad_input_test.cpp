@@ -197,6 +197,33 @@ TEST_F(BadInput, TruncatedLabelsAreRefused) {
   expect_evaluate_refuses("L.npy", "truncated");
 }
 
+TEST_F(BadInput, RolesThatAreNoneAreRefusedAndFound) {
+  for (const std::int64_t bad : {-1, 0, 4, 257}) {  // 257: 1 in eight bits
+    std::vector<std::int64_t> roles(kImages, 3);
+    roles[5] = bad;
+    write_integers(at("R.npy"), {kImages}, roles);
+    expect_refused(evaluate({"--roles", "R.npy"}),
+                   {"R.npy", "image 5 has role " + std::to_string(bad)});
+  }
+}
+
+TEST_F(BadInput, RolesOfOtherImagesAreRefused) {
+  write_integers(at("R.npy"), {kImages - 1}, std::vector<std::int64_t>(kImages - 1, 3));
+  expect_refused(evaluate({"--roles", "R.npy"}), {"R.npy", "12 roles"});
+  write_integers(at("R.npy"), {kImages, 1}, std::vector<std::int64_t>(kImages, 3));
+  expect_refused(evaluate({"--roles", "R.npy"}), {"R.npy", "one role an image"});
+  write_floats(at("R.npy"), {kImages}, std::vector<float>(kImages, 3.0f));
+  expect_refused(evaluate({"--roles", "R.npy"}), {"R.npy", "float32"});
+  expect_refused(evaluate({"--roles", "missing.npy"}), {"missing.npy", "No such file"});
+}
+
+TEST_F(BadInput, RolesThatLeaveNothingToDoAreRefused) {
+  write_integers(at("R.npy"), {kImages}, std::vector<std::int64_t>(kImages, 1));
+  expect_refused(evaluate({"--roles", "R.npy"}), {"no image is in the gallery"});
+  write_integers(at("R.npy"), {kImages}, std::vector<std::int64_t>(kImages, 2));
+  expect_refused(evaluate({"--roles", "R.npy"}), {"no image is a query"});
+}
+
 TEST_F(BadInput, AGridThatTheFilesDoNotHaveIsRefused) {
   expect_refused(evaluate({"--grid", "4"}), {"C.npy", "--grid 4"});
 }

@@ -44,7 +44,8 @@ class EvaluateCommand : public GridFolder {
 
 TEST_F(EvaluateCommand, WritesTheKeysOfTheContract) {
   const Json json = evaluated();
-  EXPECT_EQ(keys_of(json), (std::set<std::string>{"queries", "left_out", "results", "seconds"}));
+  EXPECT_EQ(keys_of(json),
+            (std::set<std::string>{"queries", "left_out", "gallery", "results", "seconds"}));
   EXPECT_EQ(keys_of(json.at("seconds")), (std::set<std::string>{"first_stage", "rerank"}));
   EXPECT_TRUE(json.at("queries").is_number_unsigned());
   EXPECT_TRUE(json.at("left_out").is_number_unsigned());
@@ -148,6 +149,33 @@ TEST_F(EvaluateCommand, LeavesOutQueriesThatAreAloneInTheirClass) {
   EXPECT_EQ(json.at("left_out"), 2);
   EXPECT_EQ(json.at("queries"), 5);
   for (const Json& result : json.at("results")) EXPECT_NEAR(result.at("p_at_1"), 100.0, 1e-9);
+}
+
+TEST_F(EvaluateCommand, TakesTheRolesOfTheImagesFromAFile) {
+  const std::vector<std::int64_t> roles = {1, 2, 3, 3, 3, 2, 1, 1, 2, 1, 1, 1};
+  write_integers(at("R.npy"), {kImages}, roles);
+  EvaluateParams params;
+  params.rerank = {0, 3};
+  params.matcher = "reference";
+  for (const std::int64_t role : roles) params.roles.push_back(static_cast<Role>(role));
+  const GridSet set = grids();
+  const Evaluation expected = diml::evaluate(set.view(), labels_, params);
+  const Arguments options = {"--rerank", "0,3", "--matcher", "reference", "--roles", "R.npy"};
+  const Json json = evaluated(options);
+  EXPECT_EQ(json.at("queries"), 6);
+  EXPECT_EQ(json.at("left_out"), 3);  // the last class has no image in the gallery
+  EXPECT_EQ(json.at("gallery"), 6);
+  for (std::size_t r = 0; r < 2; ++r) {
+    EXPECT_NEAR(json.at("results")[r].at("map_at_r"), 100.0 * expected.results[r].metrics.map_at_r,
+                1e-9);
+  }
+  EXPECT_NE(run_well(evaluate(options)).find("6 queries in a gallery of 6 (3 left out"),
+            std::string::npos);
+}
+
+TEST_F(EvaluateCommand, SaysNothingOfTheGalleryWhereEveryImageIsBoth) {
+  EXPECT_EQ(evaluated().at("gallery"), kImages);
+  EXPECT_EQ(run_well(evaluate()).find("gallery"), std::string::npos);
 }
 
 TEST_F(EvaluateCommand, AcceptsTheGridThatTheFilesHave) {

@@ -46,6 +46,7 @@ TEST_F(Output, NeverReplacesAnInput) {
   std::filesystem::create_symlink("C.npy", at("link"));
   expect_refused({"match", "--cells", "C.npy", "--pairs", "P.npy", "--out", "link"}, {"link"});
   expect_refused(evaluate({"--json", "L.npy"}), {"L.npy"});
+  expect_refused(evaluate({"--roles", "P.npy", "--json", "P.npy"}), {"P.npy", "named twice"});
   EXPECT_EQ(bytes_of(at("C.npy")), cells);
   EXPECT_EQ(bytes_of(at("L.npy")), labels);
 }
