@@ -1,4 +1,4 @@
-"""Makes tests/network/golden/*.json: activations of ResNets, by a second implementation in NumPy and float64.
+"""Makes tests/models/golden/*.json: activations of ResNets, by a second implementation in NumPy and float64.
 
     /usr/bin/python3 tools/make_network_golden.py [--imagenet FOLDER] [--check-with-torch] [--only NAME]
 
@@ -49,7 +49,7 @@ import re
 
 import numpy as np
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests" / "network" / "golden"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "tests" / "models" / "golden"
 SAMPLES = 24
 HEIGHT, WIDTH = 64, 96
 EPSILON = {"3x3": 1e-5, "1x1": 1.001e-5}
@@ -334,7 +334,7 @@ def make(name, net, weights, epsilon, images, check_with):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Makes tests/network/golden/*.json.")
+    parser = argparse.ArgumentParser(description="Makes tests/models/golden/*.json.")
     parser.add_argument("--imagenet", type=pathlib.Path, help="folder of model.json and its shards")
     parser.add_argument("--check-with-torch", action="store_true", help="compare every tap with torch")
     parser.add_argument("--only", help="make only files whose name has this in it")

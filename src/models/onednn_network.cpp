@@ -285,7 +285,14 @@ void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, st
   const ThreadScope threads(params_.threads);
   const std::array key = {batch, height, width};
   auto found = plans_.find(key);
-  if (found == plans_.end()) found = plans_.emplace(key, make_plan(batch, height, width)).first;
+  if (found == plans_.end()) {
+    try {
+      found = plans_.emplace(key, make_plan(batch, height, width)).first;
+    } catch (const dnnl::error& error) {
+      throw Error(std::string("oneDNN cannot run this network in ") + name_of(params_.precision) +
+                  " here (" + error.what() + "): take --precision float32, or --backend torch");
+    }
+  }
   Plan& plan = found->second;
   if (pixels.size() != batch * 3 * height * width || maps.size() != batch * plan.shape.count()) {
     throw Error("the network was given arrays of the wrong size");
@@ -312,11 +319,7 @@ void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, st
 }  // namespace
 
 std::unique_ptr<Network> make_onednn_network(const Model& model, const NetworkParams& params) {
-  try {
-    return std::make_unique<OneDnnNetwork>(model, params);
-  } catch (const dnnl::error& error) {
-    throw Error(std::string("oneDNN cannot run this network here: ") + error.what());
-  }
+  return std::make_unique<OneDnnNetwork>(model, params);
 }
 
 }  // namespace diml
