@@ -104,7 +104,6 @@ class Collector {
       throw Error("data.pkl is nested deeper than " + std::to_string(kDeepest) +
                   " levels: save model.state_dict() alone");
     }
-    spend(visits_left_, 1);
     if (value.kind == Kind::tensor) {
       spend(bytes_left_, name_.size());
       weights::add(weights_, name_, tensor_of(value));
@@ -122,6 +121,7 @@ class Collector {
   }
 
   void visit_below(const PickleValue& key, const PickleValue& value, int depth) {
+    spend(visits_left_, 1);
     if (value.kind != Kind::tensor && value.kind != Kind::dictionary && value.kind != Kind::list) {
       return;  // epochs, options, notes: not weights
     }

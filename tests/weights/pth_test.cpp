@@ -131,6 +131,11 @@ TEST(Pth, RefusesCirclesAndWhatGrowsOutOfAllProportion) {
     doubling += std::string("}q") + k + "(" + text("a") + before + text("b") + before + "u";
   }
   refuses(doubling, "more than 16-fold");
+  std::string long_list = "(](";  // of which there are many, of nothing that counts
+  for (int k = 0; k < 1000; ++k) long_list += "K\1";
+  long_list += "eq" + std::string(1, '\0');
+  for (int k = 0; k < 1000; ++k) long_list += "h" + std::string(1, '\0');
+  refuses(long_list + "t", "more than 16-fold");
   // A few bytes a thousand times are in proportion.
   std::string copies = tensor({{4}, {1}}) + "q" + std::string(1, '\0') + "0}(";
   for (int k = 0; k < 4000; ++k) copies += "M" + raw(static_cast<std::uint16_t>(k)) + "h" + '\0';

@@ -114,6 +114,17 @@ TEST(Safetensors, RefusesALengthThatCannotBe) {
   expect_refused([] { parse(""); }, "truncated");
 }
 
+// In time that grows with their number, not with its square.
+TEST(Safetensors, MayHoldManyTensors) {
+  std::string header = "{";
+  constexpr std::size_t kMany = 100'000;
+  for (std::size_t k = 0; k < kMany; ++k) {
+    const std::string offsets = "[" + std::to_string(k) + "," + std::to_string(k + 1) + "]";
+    header += (k > 0 ? "," : "") + entry(std::to_string(k), offsets, "[1]", "U8");
+  }
+  EXPECT_EQ(parse(file(header + "}", kMany)).tensors.size(), kMany);
+}
+
 TEST(Safetensors, ShowsStrangeNamesOnOneLine) {
   refuses("{" + entry("a\\nb\\u0007", "[0,9]") + "}", 9, "tensor a?b? has 9 bytes");
   refuses("{" + entry(std::string(5000, 'x'), "[0,9]") + "}", 9, std::string(80, 'x') + "... has");
