@@ -5,14 +5,40 @@
 #include "options.h"
 #include "progress_bar.h"
 #include "results.h"
+#if DIML_HAS_NETWORKS
+#include <chrono>
+
+#include "network_options.h"
+#endif
 
 namespace diml::cli {
 namespace {
 
+// What is evaluated, from files or fresh from a network.
+struct Labelled {
+  GridSet set;
+  std::vector<std::int64_t> labels;
+  std::vector<Role> roles;
+  double embed_seconds = 0.0;
+
+  // The last places of the set are empty where images were left out.
+  GridSetView view() const {
+    GridSetView grids = set.view();
+    grids.size = labels.size();
+    return grids;
+  }
+};
+
 struct EvaluateCommand {
   GridOptions grids;
+#if DIML_HAS_NETWORKS
+  NetworkOptions network;
+  ImageOptions images;
+  Labelled embed();
+#endif
   MatchOptions match;
   std::string labels;
+  std::string roles;
   std::vector<std::int64_t> rerank = {0, 100};
   std::size_t grid = 0;
   bool nmi = false;
@@ -20,10 +46,68 @@ struct EvaluateCommand {
   std::uint64_t seed = 0;
   std::string json;
 
-  void run() const;
+  Labelled load() const;
+  void run();
 };
 
-void EvaluateCommand::run() const {
+Labelled EvaluateCommand::load() const {
+  if (grids.cells.empty() || labels.empty()) {
+    throw Error(
+        "name what is evaluated: --cells C.npy --labels L.npy"
+#if DIML_HAS_NETWORKS
+        ", or --model M --dataset NAME --root DIR"
+#endif
+    );
+  }
+  Labelled loaded;
+  loaded.set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage), match.threads,
+                          progress_bar("load"));
+  if (grid != 0 && grid * grid != loaded.set.cells_per_grid()) {
+    throw Error(grids.cells + ": has " + std::to_string(loaded.set.cells_per_grid()) +
+                " cells an image, --grid " + std::to_string(grid) + " means " +
+                std::to_string(grid * grid) + ": embed with that grid, or leave --grid out");
+  }
+  loaded.labels = load_labels(labels, loaded.set.size());
+  if (!roles.empty()) loaded.roles = load_roles(roles, loaded.set.size());
+  return loaded;
+}
+
+#if DIML_HAS_NETWORKS
+Labelled EvaluateCommand::embed() {
+  if (images.dataset.empty()) throw Error("--model needs --dataset NAME --root DIR");
+  const ImageOptions::Images chosen = images.load();
+  if (grid != 0) network.grid = grid;
+  const auto start = std::chrono::steady_clock::now();
+  Embedder embedder = network.open(match.threads);
+  const std::size_t total = chosen.list.paths.size();
+  const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
+  Labelled made;
+  made.set =
+      GridSet(total, embedder.cells_per_grid(), embedder.dim(), cell_type_from(grids.storage));
+  const Progress progress = progress_bar("embed");
+  std::vector<std::string> bad;
+  embedder.embed_files(
+      chosen.list.paths, chosen.orientation, images.bad(), [&](const EmbeddedBatch& batch) {
+        for (std::size_t k = 0; k < batch.indices.size(); ++k) {
+          made.set.set(made.labels.size(), std::span(batch.cells).subspan(k * of_grid, of_grid),
+                       std::span(batch.globals).subspan(k * embedder.dim(), embedder.dim()));
+          made.labels.push_back(chosen.list.labels[batch.indices[k]]);
+          if (!chosen.list.roles.empty()) {
+            made.roles.push_back(static_cast<Role>(chosen.list.roles[batch.indices[k]]));
+          }
+        }
+        for (const BadImage& one : batch.bad) bad.push_back(one.why);
+        if (progress) progress(batch.first + batch.count, total);
+        return true;
+      });
+  report_bad(bad, total, "");
+  made.embed_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return made;
+}
+#endif
+
+void EvaluateCommand::run() {
   EvaluateParams params;
   params.match = match.params();
   params.matcher = match.matcher;
@@ -33,19 +117,19 @@ void EvaluateCommand::run() const {
   params.rerank.clear();
   for (const std::int64_t k : rerank) params.rerank.push_back(static_cast<std::size_t>(k));
   make_matcher(match.matcher);  // a wrong name is told before the files are read
-  expect_own_files({grids.cells, grids.globals, labels}, {json});
+  expect_own_files({grids.cells, grids.globals, labels, roles}, {json});
   JsonOutput output(json);
-  const GridSet set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage),
-                                 match.threads, progress_bar("load"));
-  if (grid != 0 && grid * grid != set.cells_per_grid()) {
-    throw Error(grids.cells + ": has " + std::to_string(set.cells_per_grid()) +
-                " cells an image, --grid " + std::to_string(grid) + " means " +
-                std::to_string(grid * grid) + ": embed with that grid, or leave --grid out");
-  }
-  const std::vector<std::int64_t> label_values = load_labels(labels, set.size());
+#if DIML_HAS_NETWORKS
+  Labelled labelled = network.model.empty() ? load() : embed();
+#else
+  Labelled labelled = load();
+#endif
+  params.roles = std::move(labelled.roles);
   const Evaluation evaluation =
-      evaluate(set.view(), label_values, params, progress_bar("evaluate"));
-  output.write(to_json(evaluation, per_class));
+      evaluate(labelled.view(), labelled.labels, params, progress_bar("evaluate"));
+  Json result = to_json(evaluation, per_class);
+  if (labelled.embed_seconds > 0.0) result["seconds"]["embed"] = labelled.embed_seconds;
+  output.write(result);
   if (!output.takes_standard_output()) print_table(evaluation);
 }
 
@@ -54,15 +138,28 @@ void EvaluateCommand::run() const {
 Run define_evaluate(CLI::App& command) {
   auto options = std::make_shared<EvaluateCommand>();
   options->grids.define(command);
-  command.add_option("--labels", options->labels, "Classes, .npy int64 [images]")->required();
+  command.add_option("--labels", options->labels, "Classes, .npy int64 [images]");
+  command.add_option("--roles", options->roles,
+                     "1 query, 2 gallery, 3 both; .npy int64 [images]; all are both unless said");
   command
       .add_option("--rerank", options->rerank,
                   "How many candidates are re-ranked; several with commas")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command.add_option("--grid", options->grid, "Cells per side that the files must have")
+  command
+      .add_option(
+          "--grid", options->grid,
+          "Cells per side: of the network's grid (4 without it), or what the files must have")
       ->check(CLI::Range(1, 14));
+#if DIML_HAS_NETWORKS
+  options->network.define(command);
+  options->images.define_dataset(command);
+  for (const char* file : {"--cells", "--globals", "--labels", "--roles"}) {
+    command.get_option("--model")->excludes(file);
+  }
+  command.get_option("--dataset")->needs("--model");
+#endif
   options->match.define(command);
   command.add_flag("--nmi", options->nmi,
                    "Also cluster the globals and print the mutual information");
