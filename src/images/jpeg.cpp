@@ -9,6 +9,16 @@ namespace {
 
 constexpr int kExifMarker = JPEG_APP0 + 1;
 
+// Progressive files of cameras and the web have about ten. A scan takes a few bytes and walks over
+// the whole image: thousands of them in a small file would keep us busy for minutes.
+constexpr int kMostScans = 100;
+
+void count_scans(j_common_ptr info) {
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMostScans) {
+    JpegErrors::stop_because(info, "it has more than 100 scans: save it again");
+  }
+}
+
 int orientation_of(const jpeg_decompress_struct& info) {
   constexpr std::size_t kHeader = 6;  // "Exif", 0, 0
   for (const jpeg_marker_struct* marker = info.marker_list; marker; marker = marker->next) {
@@ -36,6 +46,7 @@ class Reader {
  public:
   Reader(Bytes bytes, std::size_t most_pixels) : bytes_(bytes), most_pixels_(most_pixels) {
     info_.err = errors_.install();
+    progress_.progress_monitor = count_scans;
   }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -57,6 +68,7 @@ class Reader {
  private:
   void read_header() {
     jpeg_create_decompress(&info_);
+    info_.progress = &progress_;
     jpeg_mem_src(&info_, bytes_.data(), bytes_.size());
     jpeg_save_markers(&info_, kExifMarker, 0xffff);
     jpeg_read_header(&info_, TRUE);
@@ -77,6 +89,7 @@ class Reader {
   Bytes bytes_;
   std::size_t most_pixels_;
   jpeg_decompress_struct info_{};
+  jpeg_progress_mgr progress_{};
   JpegErrors errors_;
   Decoded decoded_;
   std::vector<std::uint8_t> row_;

@@ -24,6 +24,13 @@ class JpegErrors {
     return &handler_.manager;
   }
 
+  // For callbacks of our own that libjpeg calls.
+  [[noreturn]] static void stop_because(j_common_ptr info, const char* why) {
+    auto* handler = reinterpret_cast<Handler*>(info->err);
+    std::snprintf(handler->message, sizeof handler->message, "%s", why);
+    std::longjmp(handler->back, 1);
+  }
+
   // Throws what libjpeg said when it stops the step.
   template <class Step>
   void run(Step step) {
