@@ -159,7 +159,13 @@ Run define_bench(CLI::App& command) {
   command.add_option("--threads", options->threads, "Threads; 0 for all cores")
       ->capture_default_str();
   command.add_option("--json", options->json, "The table for programs; - for standard output");
+#if DIML_HAS_NETWORKS
+  CLI::App* network = command.add_subcommand("network", "How fast this machine embeds photos");
+  const Run run_network = define_bench_network(*network);
+  return [=] { network->parsed() ? run_network() : options->run(); };
+#else
   return [options] { options->run(); };
+#endif
 }
 
 }  // namespace diml::cli

@@ -22,7 +22,8 @@ struct EmbeddingFilesParams {
   ArrayType type = ArrayType::float32;  // of cells and globals; float16 halves the files
   std::size_t cells_per_grid = 0;
   std::size_t dim = 0;
-  std::string fingerprint;  // of everything that the numbers depend on: model, grid, list of images
+  std::string
+      fingerprint{};  // of everything that the numbers depend on: model, grid, list of images
   bool resume = false;
 };
 
@@ -32,7 +33,7 @@ struct EmbeddingFilesParams {
 class EmbeddingFiles {
  public:
   // Throws when earlier work lies there and `resume` is not wanted, or when it is of other images
-  // or of another model.
+  // or of another model, or when another process is at it. The folder of the files must be there.
   EmbeddingFiles(std::string prefix, const EmbeddingList& list, EmbeddingFilesParams params);
   ~EmbeddingFiles();
   EmbeddingFiles(const EmbeddingFiles&) = delete;
@@ -53,9 +54,10 @@ class EmbeddingFiles {
 
  private:
   class Part;
+  class Lock;
 
   std::string partial(const std::string& name) const { return folder_ + "/" + name; }
-  void load_state();
+  bool load_state();  // whether there is work to go on with
   Part& part(const std::string& name);
   void append_floats(const std::string& name, const std::vector<float>& values);
 
@@ -66,6 +68,7 @@ class EmbeddingFiles {
   std::size_t done_ = 0;
   std::size_t kept_ = 0;
   std::size_t unsynced_ = 0;  // images
+  std::unique_ptr<Lock> lock_;
   std::vector<std::unique_ptr<Part>> parts_;
 };
 
