@@ -40,7 +40,8 @@ std::string fingerprint_of(const EmbeddingList& list, const std::string& descrip
   };
   add(description + " " + type + "\n");
   for (std::size_t i = 0; i < list.paths.size(); ++i) {
-    add(list.paths[i] + " " + std::to_string(list.labels[i]) + "\n");
+    const std::int64_t role = list.roles.empty() ? 0 : list.roles[i];
+    add(list.paths[i] + " " + std::to_string(list.labels[i]) + " " + std::to_string(role) + "\n");
   }
   return sha.hex();
 }
@@ -74,18 +75,27 @@ void EmbedCommand::run() {
   const auto start = std::chrono::steady_clock::now();
   {
     const Interrupt interrupt;
-    embedder.embed_files(std::span(chosen.list.paths).subspan(before), chosen.orientation,
-                         images.bad(), [&](EmbeddedBatch batch) {
-                           batch.first += before;
-                           for (std::size_t& index : batch.indices) index += before;
-                           files.append(batch);
-                           if (progress) progress(files.done(), total);
-                           return !Interrupt::asked();
-                         });
+    try {
+      embedder.embed_files(std::span(chosen.list.paths).subspan(before), chosen.orientation,
+                           images.bad(), [&](EmbeddedBatch batch) {
+                             batch.first += before;
+                             for (std::size_t& index : batch.indices) index += before;
+                             files.append(batch);
+                             if (progress) progress(files.done(), total);
+                             return !Interrupt::asked();
+                           });
+    } catch (...) {
+      files.sync();  // so that --resume does not repeat it
+      throw;
+    }
     if (files.done() < total) {
       files.sync();
       throw Error("stopped after " + std::to_string(files.done()) + " of " + std::to_string(total) +
                   " images: the same call with --resume goes on");
+    }
+    if (files.kept() == 0) {
+      report_bad(lines_of(out + ".partial/bad.txt"), total, "");
+      throw Error("none of the images could be read: nothing was written");
     }
     files.commit();
   }

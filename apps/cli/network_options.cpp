@@ -21,13 +21,29 @@ bool looks_like_image(const fs::path& path) {
   return end == ".jpg" || end == ".jpeg" || end == ".png" || end == ".webp";
 }
 
-std::vector<std::string> images_in(const std::string& folder) {
-  std::vector<std::string> paths;
-  for (const fs::directory_entry& entry :
-       fs::recursive_directory_iterator(folder, fs::directory_options::follow_directory_symlink)) {
-    if (entry.is_regular_file() && looks_like_image(entry.path())) {
+// above: the folders that this one lies in, so that a link back to one of them ends there.
+void collect_images(const fs::path& folder, std::vector<fs::path>& above,
+                    std::vector<std::string>& paths) {
+  const fs::path place = fs::canonical(folder);
+  if (std::find(above.begin(), above.end(), place) != above.end()) return;
+  above.push_back(place);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory()) {
+      collect_images(entry.path(), above, paths);
+    } else if (entry.is_regular_file() && looks_like_image(entry.path())) {
       paths.push_back(entry.path().string());
     }
+  }
+  above.pop_back();
+}
+
+std::vector<std::string> images_in(const std::string& folder) {
+  std::vector<fs::path> above;
+  std::vector<std::string> paths;
+  try {
+    collect_images(folder, above, paths);
+  } catch (const fs::filesystem_error& error) {
+    throw Error(error.path1().string() + ": cannot be read: " + error.code().message());
   }
   std::sort(paths.begin(), paths.end());
   if (paths.empty()) throw Error(folder + ": has no .jpg, .jpeg, .png or .webp files in it");

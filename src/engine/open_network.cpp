@@ -58,6 +58,16 @@ Preprocessing read_sidecar(const std::string& model) {
   return preprocessing;
 }
 
+Model load_own_model(const std::string& path) {
+  try {
+    return load_model(path);
+  } catch (const Error& error) {
+    if (fs::path(path).extension() == ".safetensors") throw;
+    throw Error(std::string(error.what()) +
+                " (weights of other kinds are brought in with 'diml weights import')");
+  }
+}
+
 std::unique_ptr<Network> make_network(const Model& model, const OpenNetworkParams& params) {
   const std::vector<std::string> known = network_backends();
   if (known.empty()) {
@@ -111,7 +121,7 @@ OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& par
     throw Error(file + ": TorchScript programs need libtorch-dev, which this build is without");
 #endif
   } else {
-    const Model model = load_model(file);
+    const Model model = load_own_model(file);
     opened.preprocessing = model.preprocessing;
     from_text(params.preprocessing, opened.preprocessing);
     opened.network = make_network(model, params);

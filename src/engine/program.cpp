@@ -15,14 +15,17 @@
 namespace diml {
 namespace {
 
-std::string last_line(const std::string& path) {
+// Programs say first what is wrong and then what one might do about it.
+std::string first_lines(const std::string& path, int wanted) {
   std::ifstream file(path);
   std::string line;
-  std::string last;
-  while (std::getline(file, line)) {
-    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  std::string text;
+  while (wanted > 0 && std::getline(file, line)) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    text += (text.empty() ? "" : "; ") + line;
+    --wanted;
   }
-  return last;
+  return text;
 }
 
 }  // namespace
@@ -30,7 +33,8 @@ std::string last_line(const std::string& path) {
 TemporaryFolder::TemporaryFolder(const std::string& parent) {
   std::error_code failed;
   std::filesystem::create_directories(parent, failed);
-  std::string name = parent + "/tmp.XXXXXX";
+  // Programs run in it: what they are told of its files must not depend on where this one runs.
+  std::string name = std::filesystem::absolute(parent).string() + "/tmp.XXXXXX";
   if (failed || ::mkdtemp(name.data()) == nullptr) {
     throw Error(parent + ": no folder can be made in it: " +
                 (failed ? failed.message() : std::strerror(errno)));
@@ -70,7 +74,8 @@ void run_program(const std::vector<std::string>& arguments, const std::string& f
   }
   std::string command;
   for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + argument;
-  throw Error("'" + command + "' failed: " + last_line(complaints));
+  const std::string said = first_lines(complaints, 2);
+  throw Error("'" + command + "' failed" + (said.empty() ? " and did not say why" : ": " + said));
 }
 
 }  // namespace diml

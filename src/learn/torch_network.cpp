@@ -18,9 +18,14 @@ torch::ScalarType type_of(Precision precision) {
   return precision == Precision::bfloat16 ? torch::kBFloat16 : torch::kFloat32;
 }
 
-// LibTorch's own messages are long and end in a trace; their first line says what happened.
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
+// LibTorch's own messages are long. A failing program's has what happened in its last line, behind
+// the places in the program; any other's in its first, before a trace of LibTorch itself.
+std::string one_line(const std::exception& error) {
+  std::string text = error.what();
+  const std::string in_program = "RuntimeError: ";
+  if (const std::size_t last = text.rfind("\n" + in_program); last != std::string::npos) {
+    text.erase(0, last + 1 + in_program.size());
+  }
   return text.substr(0, text.find('\n'));
 }
 
@@ -143,10 +148,11 @@ class ScriptNetwork final : public TorchNetwork {
     try {
       module_ = torch::jit::load(path, torch::kCPU);
       module_.eval();
+      module_.to(type_of(params.precision));  // before freezing: then its arrays are constants
       module_ = torch::jit::freeze(module_);
-      module_.to(type_of(params.precision));
-    } catch (const c10::Error& error) {
-      throw Error(path + ": is not a TorchScript program that can be loaded: " + first_line(error));
+    } catch (const std::exception& error) {
+      throw Error(path + ": is not a TorchScript program that can be loaded: " + one_line(error) +
+                  " (weights alone are brought in with 'diml weights import')");
     }
   }
 
@@ -160,7 +166,7 @@ class ScriptNetwork final : public TorchNetwork {
     } catch (const std::exception& error) {
       throw Error("the TorchScript program fails on images [" + std::to_string(pixels.size(0)) +
                   ", 3, " + std::to_string(pixels.size(2)) + ", " + std::to_string(pixels.size(3)) +
-                  "]: " + first_line(error));
+                  "]: " + one_line(error));
     }
     if (!result.isTensor()) {
       throw Error("the TorchScript program gives a " + result.tagKind() +
