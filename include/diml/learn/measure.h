@@ -1,0 +1,71 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "diml/learn/grids.h"
+#include "diml/matcher.h"
+
+namespace diml::learn {
+
+enum class MeasureKind : std::uint8_t {
+  global,      // of the pooled vectors
+  structural,  // of the cells, each pair of cells weighed by the transport plan
+  blended,     // the mean of both; paper, section 3.4
+};
+MeasureKind measure_kind_from(std::string_view name);
+const char* name_of(MeasureKind kind);
+
+enum class PlanGradient : std::uint8_t {
+  constant,  // the plan is a constant for the gradient; it comes from the matcher that searches
+  unrolled,  // the gradient flows through the Sinkhorn iterations; slow, and large in memory
+};
+PlanGradient plan_gradient_from(std::string_view name);
+const char* name_of(PlanGradient gradient);
+
+struct MeasureParams {
+  MeasureKind kind = MeasureKind::global;
+  PlanGradient plan_gradient = PlanGradient::constant;
+  MatchParams match{};
+  std::string matcher = "auto";
+  int threads = 0;
+};
+
+// How alike or unlike every x and every y are: [x.size(), y.size()], differentiable. Losses know
+// nothing of transport: they ask a measure.
+class PairMeasure {
+ public:
+  explicit PairMeasure(MeasureParams params = {});
+  ~PairMeasure();
+  PairMeasure(const PairMeasure&) = delete;
+  PairMeasure& operator=(const PairMeasure&) = delete;
+
+  MeasureKind kind() const { return params_.kind; }
+  bool needs_cells() const { return params_.kind != MeasureKind::global; }
+
+  // Cosine.
+  torch::Tensor similarity(const Grids& x, const Grids& y) const;
+  // Euclidean, of unit vectors.
+  torch::Tensor distance(const Grids& x, const Grids& y) const;
+  // var(x - y) / var(x) over the dimensions: noise against signal, with x as the anchor.
+  torch::Tensor noise(const Grids& x, const Grids& y) const;
+
+  // Spent in finding plans since the measure was made.
+  double plan_seconds() const { return plan_seconds_; }
+
+ private:
+  enum class Local : std::uint8_t { cosine, euclidean, noise };
+  torch::Tensor measured(const Grids& x, const Grids& y, Local local) const;
+  // S: [x, y, R, R], similarities of the cells. Returns the plans, of that shape.
+  torch::Tensor plans(const Grids& x, const Grids& y, const torch::Tensor& similarities) const;
+  torch::Tensor matched_plans(const Grids& x, const Grids& y) const;
+  torch::Tensor unrolled_plans(const Grids& x, const Grids& y,
+                               const torch::Tensor& similarities) const;
+
+  MeasureParams params_;
+  std::unique_ptr<Matcher> matcher_;
+  mutable double plan_seconds_ = 0.0;
+};
+
+}  // namespace diml::learn
