@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "diml/model.h"
+
+namespace diml::learn {
+
+// A model whose arrays learn. BatchNorm is frozen: its statistics never change, its scale and shift
+// do.
+class TrainableNetwork {
+ public:
+  TrainableNetwork(const Model& model, torch::Device device);
+
+  // pixels: [B, 3, H, W]. Returns the projected map, [B, D, h, w].
+  torch::Tensor forward(const torch::Tensor& pixels) const;
+
+  // By name, as in Model::tensors; those of the projection learn at their own rate.
+  const std::map<std::string, torch::Tensor>& parameters() const { return parameters_; }
+
+  // The model with what has been learnt.
+  Model model() const;
+  // Takes the arrays of a model of the same shape, in place.
+  void load(const Model& model);
+
+ private:
+  Model shape_;  // without arrays
+  Architecture architecture_;
+  torch::Device device_;
+  std::map<std::string, torch::Tensor> parameters_;
+  std::map<std::string, torch::Tensor> statistics_;
+};
+
+}  // namespace diml::learn

@@ -1,0 +1,67 @@
+#include "diml/learn/trainable_network.h"
+
+#include "diml/error.h"
+#include "residual.h"
+#include "tensors.h"
+
+namespace diml::learn {
+namespace {
+
+bool is_statistic(const std::string& name) {
+  return name.ends_with(".running_mean") || name.ends_with(".running_var");
+}
+
+}  // namespace
+
+TrainableNetwork::TrainableNetwork(const Model& model, torch::Device device)
+    : shape_(model),
+      architecture_(make_architecture(model.architecture, model.stride)),
+      device_(device) {
+  if (!model.has_projection()) throw Error("a network to train needs a projection");
+  shape_.tensors.clear();
+  for (const auto& [name, tensor] : model.tensors) {
+    torch::Tensor value = to_torch(tensor).to(device_, torch::kFloat32);
+    if (is_statistic(name)) {
+      statistics_[name] = value;
+    } else {
+      parameters_[name] = value.set_requires_grad(true);
+    }
+  }
+}
+
+torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
+  const Convolve convolve = [&](const ConvolutionLayer& layer, const torch::Tensor& map) {
+    const torch::Tensor convolved = torch::conv2d(map, parameters_.at(layer.name + ".weight"), {},
+                                                  static_cast<std::int64_t>(layer.stride),
+                                                  static_cast<std::int64_t>(layer.padding()));
+    return torch::batch_norm(
+        convolved, parameters_.at(layer.norm + ".weight"), parameters_.at(layer.norm + ".bias"),
+        statistics_.at(layer.norm + ".running_mean"), statistics_.at(layer.norm + ".running_var"),
+        /*training=*/false, 0.0, shape_.epsilon, /*cudnn_enabled=*/true);
+  };
+  const torch::Tensor map = run_residual(architecture_, pixels, convolve);
+  const torch::Tensor& projection = parameters_.at("projection.weight");
+  return torch::conv2d(map, projection.unsqueeze(-1).unsqueeze(-1),
+                       parameters_.at("projection.bias"));
+}
+
+Model TrainableNetwork::model() const {
+  Model model = shape_;
+  for (const auto* part : {&parameters_, &statistics_}) {
+    for (const auto& [name, value] : *part) model.tensors[name] = from_torch(value);
+  }
+  return model;
+}
+
+void TrainableNetwork::load(const Model& model) {
+  const torch::NoGradGuard no_gradient;
+  for (auto* part : {&parameters_, &statistics_}) {
+    for (auto& [name, value] : *part) {
+      const auto found = model.tensors.find(name);
+      if (found == model.tensors.end()) throw Error("the weights have no '" + name + "'");
+      value.copy_(to_torch(found->second));
+    }
+  }
+}
+
+}  // namespace diml::learn
