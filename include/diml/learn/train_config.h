@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diml/learn/loss.h"
+#include "diml/learn/measure.h"
+#include "diml/learn/optimiser.h"
+#include "diml/learn/sampler.h"
+
+namespace diml::learn {
+
+struct DatasetSettings {
+  std::string name;
+  std::string root;
+  bool skip_bad = false;
+};
+
+struct ModelSettings {
+  std::string weights = "";            // a file, or the name of fetched weights; "" for random ones
+  std::string architecture = "small";  // of random weights
+  std::size_t dim = 128;               // paper, section 4.2
+};
+
+// Of method.md's protocol: RandomResizedCrop and a mirror image half of the time.
+struct AugmentSettings {
+  double smallest_area = 0.08;
+  double largest_area = 1.0;
+  double smallest_ratio = 3.0 / 4.0;
+  double largest_ratio = 4.0 / 3.0;
+  double flip = 0.5;
+};
+
+struct ScheduleSettings {
+  std::string name = "none";         // none, step or cosine
+  std::size_t warm_up_epochs = 0;    // rates rise linearly from 0
+  std::vector<std::size_t> steps{};  // epochs at which `step` multiplies the rates by gamma
+  double gamma = 0.3;
+};
+
+struct EvaluateSettings {
+  std::size_t every = 1;  // epochs
+  std::vector<std::size_t> rerank = {0, 100};
+  std::string select = "test";  // whose P@1 chooses the best: test, or val: a fifth of the training
+                                // classes is held out for it
+};
+
+// Everything that makes up a run. What is written to config.yaml brings it back.
+struct TrainConfig {
+  DatasetSettings dataset{};
+  ModelSettings model{};
+  LossParams loss{};
+  MeasureParams measure{};
+  std::size_t grid = 4;  // paper, section 4.2
+  std::string pooling = "align";
+  SamplerParams sampler{};
+  OptimiserParams optimiser{};
+  double projection_rate = 0.0;  // learning rate of the projection; 0 for the backbone's
+  double clip = 0.0;             // longest gradient; 0 for no limit
+  double ema = 0.0;              // decay of averaged weights, which are then evaluated; 0 for none
+  ScheduleSettings schedule{};
+  AugmentSettings augment{};
+  EvaluateSettings evaluate{};
+  std::size_t epochs = 150;  // paper, appendix A
+  std::uint64_t seed = 0;
+  std::string device = "cpu";
+  std::string precision = "float32";
+  int threads = 0;
+  std::size_t cache_mb = 4096;       // of decoded images
+  std::size_t checkpoint_steps = 0;  // also within an epoch, every so many steps; 0 for its end
+};
+
+// Names with dots, as in `--set loss.margin=0.3`; values as text. Unknown names are answered with
+// the nearest known one, values that make no sense with what would.
+void set(TrainConfig& config, std::string_view name, std::string_view value);
+// All of them, in the order in which people look for them.
+std::vector<std::pair<std::string, std::string>> settings_of(const TrainConfig& config);
+
+// YAML: nested maps become names with dots, lists are joined with commas.
+void read_yaml(const std::string& path, TrainConfig& config);
+std::string to_yaml(const TrainConfig& config);
+
+// Throws where settings contradict each other or are out of range, before any work is done.
+void check(const TrainConfig& config);
+
+}  // namespace diml::learn
