@@ -3,8 +3,10 @@
 /usr/bin/python3 tools/make_torchscript_golden.py   (python3-torch)
 """
 
+import io
 import json
 import pathlib
+import zipfile
 
 import numpy
 import torch
@@ -47,14 +49,24 @@ class Four(torch.nn.Module):
         return x * torch.ones(1, 4, 1, 1) if x.size(1) == 4 else x.view(1, 7)
 
 
+def save(module, name):
+    """Without the notes for debuggers, which say where the file was made."""
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.script(module), buffer)
+    with zipfile.ZipFile(buffer) as whole, zipfile.ZipFile(FOLDER / f"script_{name}.pt", "w") as kept:
+        for entry in whole.infolist():
+            if not entry.filename.endswith(".debug_pkl"):
+                kept.writestr(zipfile.ZipInfo(entry.filename), whole.read(entry))
+
+
 def main():
     torch.manual_seed(1)
     network = Map()
     network.norm.running_mean.uniform_(-0.2, 0.2)
     network.norm.running_var.uniform_(0.5, 1.5)
-    torch.jit.script(network).save(str(FOLDER / "script_map.pt"))  # saved in training mode
+    save(network, "map")  # in training mode
     for name, module in (("vector", Vector()), ("pair", Pair()), ("four", Four())):
-        torch.jit.script(module).save(str(FOLDER / f"script_{name}.pt"))
+        save(module, name)
     network.eval()
     # 48 x 32 pixels: [1, 3, 48, 32], value (index % 97) / 97.
     pixels = (numpy.arange(3 * 48 * 32) % 97 / 97).astype(numpy.float32).reshape(1, 3, 48, 32)
