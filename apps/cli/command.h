@@ -26,6 +26,7 @@ Run define_match(CLI::App& command);
 Run define_evaluate(CLI::App& command);
 Run define_embed(CLI::App& command);     // with networks
 Run define_weights(CLI::App& command);   // with networks
+Run define_train(CLI::App& command);     // with training
 Run define_critters(CLI::App& command);  // with the DRAWING feature
 Run define_generate(CLI::App& command);
 Run define_bench(CLI::App& command);

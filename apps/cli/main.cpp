@@ -27,6 +27,12 @@ constexpr std::array kCommands = {
     Command{"weights", "Fetch, import and look at trained networks", "diml weights get resnet50",
             define_weights},
 #endif
+#if DIML_HAS_TRAINING
+    Command{
+        "train", "Train a network, with structural matching in any loss",
+        "diml train --dataset critters --root critters --loss margin --measure blended --out run",
+        define_train},
+#endif
     Command{"generate", "Make grids to try things with: creatures made of parts",
             "diml generate --images 5000 --classes 100 --out creatures", define_generate},
 #if DIML_HAS_DRAWING

@@ -49,6 +49,10 @@ Image resize_short_side(const Image& image, std::size_t size);
 // `size` x `size` from the middle. The image must be at least that large.
 Image centre_crop(const Image& image, std::size_t size);
 
+// The part of width x height pixels whose upper left corner is (left, top).
+Image crop(const Image& image, std::size_t left, std::size_t top, std::size_t width,
+           std::size_t height);
+
 // quality: 1 to 100.
 std::vector<std::uint8_t> encode_jpeg(const Image& image, int quality);
 

@@ -15,15 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string located(const std::string& path) {
-  if (fs::exists(path)) return path;
-  const fs::path kept = fs::path(cache_folder()) / (path + ".safetensors");
-  if (fs::path(path).filename() == path && fs::exists(kept)) return kept.string();
-  throw Error(path +
-              ": there is no such model: name a .safetensors file or a TorchScript program, "
-              "or fetch one with 'diml weights get resnet50'");
-}
-
 // PyTorch writes programs as zip archives, as it does weights; weights must be imported first.
 bool is_zip(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -68,23 +59,6 @@ Model load_own_model(const std::string& path) {
   }
 }
 
-std::unique_ptr<Network> make_network(const Model& model, const OpenNetworkParams& params) {
-  const std::vector<std::string> known = network_backends();
-  if (known.empty()) {
-    throw Error("this build runs no networks: install libdnnl-dev or libtorch-dev and build again");
-  }
-  const std::string backend = params.backend == "auto" ? known.front() : params.backend;
-#if DIML_HAS_ONEDNN
-  if (backend == "onednn") return make_onednn_network(model, params.network);
-#endif
-#if DIML_HAS_TORCH
-  if (backend == "torch") return make_torch_network(model, params.network);
-#endif
-  std::string list = "auto";
-  for (const std::string& one : known) list += ", " + one;
-  throw Error("there is no backend '" + backend + "' in this build: " + list);
-}
-
 }  // namespace
 
 std::vector<std::string> network_backends() {
@@ -98,6 +72,24 @@ std::vector<std::string> network_backends() {
   };
 }
 
+std::unique_ptr<Network> make_network(const Model& model, const NetworkParams& params,
+                                      const std::string& wanted) {
+  const std::vector<std::string> known = network_backends();
+  if (known.empty()) {
+    throw Error("this build runs no networks: install libdnnl-dev or libtorch-dev and build again");
+  }
+  const std::string backend = wanted == "auto" ? known.front() : wanted;
+#if DIML_HAS_ONEDNN
+  if (backend == "onednn") return make_onednn_network(model, params);
+#endif
+#if DIML_HAS_TORCH
+  if (backend == "torch") return make_torch_network(model, params);
+#endif
+  std::string list = "auto";
+  for (const std::string& one : known) list += ", " + one;
+  throw Error("there is no backend '" + backend + "' in this build: " + list);
+}
+
 std::string cache_folder() {
   const auto from = [](const char* variable) -> std::string {
     const char* value = std::getenv(variable);
@@ -109,8 +101,17 @@ std::string cache_folder() {
   return (home.empty() ? "." : home) + "/.cache/diml";
 }
 
+std::string located_model(const std::string& path) {
+  if (fs::exists(path)) return path;
+  const fs::path kept = fs::path(cache_folder()) / (path + ".safetensors");
+  if (fs::path(path).filename() == path && fs::exists(kept)) return kept.string();
+  throw Error(path +
+              ": there is no such model: name a .safetensors file or a TorchScript program, "
+              "or fetch one with 'diml weights get resnet50'");
+}
+
 OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& params) {
-  const std::string file = located(path);
+  const std::string file = located_model(path);
   OpenedNetwork opened;
   if (is_zip(file)) {
 #if DIML_HAS_TORCH
@@ -124,7 +125,7 @@ OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& par
     const Model model = load_own_model(file);
     opened.preprocessing = model.preprocessing;
     from_text(params.preprocessing, opened.preprocessing);
-    opened.network = make_network(model, params);
+    opened.network = make_network(model, params.network, params.backend);
   }
   opened.fingerprint = sha256_of_file(file);
   return opened;

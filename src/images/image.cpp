@@ -69,11 +69,17 @@ Image centre_crop(const Image& image, std::size_t size) {
     const std::size_t twice = extent - size;
     return twice % 4 == 3 ? twice / 2 + 1 : twice / 2;
   };
-  const std::size_t left = margin(image.width);
-  const std::size_t top = margin(image.height);
-  Image result{size, size, std::vector<std::uint8_t>(size * size * 3)};
-  for (std::size_t y = 0; y < size; ++y)
-    std::memcpy(result.at(0, y), image.at(left, top + y), size * 3);
+  return crop(image, margin(image.width), margin(image.height), size, size);
+}
+
+Image crop(const Image& image, std::size_t left, std::size_t top, std::size_t width,
+           std::size_t height) {
+  if (width == 0 || height == 0 || left + width > image.width || top + height > image.height) {
+    throw Error("a crop must lie within its image");
+  }
+  Image result{width, height, std::vector<std::uint8_t>(width * height * 3)};
+  for (std::size_t y = 0; y < height; ++y)
+    std::memcpy(result.at(0, y), image.at(left, top + y), width * 3);
   return result;
 }
 

@@ -29,6 +29,22 @@ TrainableNetwork::TrainableNetwork(const Model& model, torch::Device device)
   }
 }
 
+torch::Tensor TrainableNetwork::convolved(const ConvolutionLayer& layer,
+                                          const torch::Tensor& map) const {
+  return torch::conv2d(map, parameters_.at(layer.name + ".weight"), {},
+                       static_cast<std::int64_t>(layer.stride),
+                       static_cast<std::int64_t>(layer.padding()));
+}
+
+torch::Tensor TrainableNetwork::normalised(const ConvolutionLayer& layer,
+                                           const torch::Tensor& map) const {
+  return torch::batch_norm(map, parameters_.at(layer.norm + ".weight"),
+                           parameters_.at(layer.norm + ".bias"),
+                           statistics_.at(layer.norm + ".running_mean"),
+                           statistics_.at(layer.norm + ".running_var"),
+                           /*training=*/false, 0.0, shape_.epsilon, /*cudnn_enabled=*/true);
+}
+
 torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
   const Convolve convolve = [&](const ConvolutionLayer& layer, const torch::Tensor& map) {
     const torch::Tensor convolved = torch::conv2d(map, parameters_.at(layer.name + ".weight"), {},
@@ -43,6 +59,18 @@ torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
   const torch::Tensor& projection = parameters_.at("projection.weight");
   return torch::conv2d(map, projection.unsqueeze(-1).unsqueeze(-1),
                        parameters_.at("projection.bias"));
+}
+
+void TrainableNetwork::calibrate(const torch::Tensor& pixels) {
+  const torch::NoGradGuard no_gradient;
+  run_residual(architecture_, pixels,
+               [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
+                 const torch::Tensor map = convolved(layer, input);
+                 statistics_.at(layer.norm + ".running_mean").copy_(map.mean({0, 2, 3}));
+                 statistics_.at(layer.norm + ".running_var")
+                     .copy_(map.var({0, 2, 3}, /*unbiased=*/false));
+                 return normalised(layer, map);
+               });
 }
 
 Model TrainableNetwork::model() const {

@@ -19,6 +19,10 @@ class TrainableNetwork {
   // pixels: [B, 3, H, W]. Returns the projected map, [B, D, h, w].
   torch::Tensor forward(const torch::Tensor& pixels) const;
 
+  // Sets the statistics of BatchNorm to those of these images, layer by layer: random weights need
+  // it once, before they are trained.
+  void calibrate(const torch::Tensor& pixels);
+
   // By name, as in Model::tensors; those of the projection learn at their own rate.
   const std::map<std::string, torch::Tensor>& parameters() const { return parameters_; }
 
@@ -28,6 +32,9 @@ class TrainableNetwork {
   void load(const Model& model);
 
  private:
+  torch::Tensor convolved(const ConvolutionLayer& layer, const torch::Tensor& map) const;
+  torch::Tensor normalised(const ConvolutionLayer& layer, const torch::Tensor& map) const;
+
   Model shape_;  // without arrays
   Architecture architecture_;
   torch::Device device_;

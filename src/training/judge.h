@@ -1,0 +1,27 @@
+#pragma once
+
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "diml/evaluate.h"
+#include "training_data.h"
+
+namespace diml::training {
+
+// Embeds the files with the model and evaluates them: what `diml evaluate --model` would say.
+std::vector<RerankResult> evaluate_model(const Model& model, const LabelledFiles& files,
+                                         Orientation orientation, const learn::TrainConfig& config,
+                                         const Progress& progress);
+
+// Weights to fine-tune, with a projection of `dim`: their own where it fits, else a random one.
+Model model_to_train(const std::string& weights, std::size_t dim, std::uint64_t seed);
+
+// planes: [B, 3, H, W] uint8. Returns what the network wants, float32, on the device.
+torch::Tensor to_pixels(const torch::Tensor& planes, const Preprocessing& preprocessing,
+                        torch::Device device);
+
+// Threads that decode beside those that train.
+std::size_t loader_threads(const learn::TrainConfig& config);
+
+}  // namespace diml::training

@@ -1,0 +1,98 @@
+#include "loader.h"
+
+namespace diml::training {
+
+ImageCache::ImageCache(std::vector<std::string> paths, Orientation orientation,
+                       std::size_t most_bytes)
+    : paths_(std::move(paths)),
+      orientation_(orientation),
+      most_bytes_(most_bytes),
+      images_(paths_.size()) {}
+
+std::shared_ptr<const Image> ImageCache::get(std::size_t index) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (images_[index]) return images_[index];
+  }
+  auto image =
+      std::make_shared<const Image>(read_image(paths_[index], {.orientation = orientation_}));
+  const std::lock_guard lock(mutex_);
+  if (!images_[index] && bytes_ + image->pixels.size() <= most_bytes_) {
+    bytes_ += image->pixels.size();
+    images_[index] = image;
+  }
+  return image;
+}
+
+Loader::Loader(ImageCache& cache, std::vector<std::vector<std::size_t>> batches, std::size_t first,
+               LoaderParams params)
+    : cache_(cache), batches_(std::move(batches)), params_(params), taken_(first), batch_(first) {
+  for (std::size_t t = 0; t < std::max<std::size_t>(1, params_.threads); ++t) {
+    threads_.emplace_back([this] { work(); });
+  }
+}
+
+Loader::~Loader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Loader::work() {
+  const std::size_t of_image = 3 * params_.size * params_.size;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] {
+      return stopping_ || failure_ || batch_ == batches_.size() || batch_ < taken_ + params_.ahead;
+    });
+    if (stopping_ || failure_ || batch_ == batches_.size()) return;
+    const std::size_t batch = batch_;
+    const std::size_t place = place_;
+    const std::vector<std::size_t>& indices = batches_[batch];
+    Slot& slot = slots_[batch];
+    if (place == 0) {
+      slot.batch.indices = indices;
+      slot.missing = indices.size();
+      const auto side = static_cast<std::int64_t>(params_.size);
+      slot.batch.pixels =
+          torch::empty({static_cast<std::int64_t>(indices.size()), 3, side, side}, torch::kUInt8);
+    }
+    if (++place_ == indices.size()) {
+      ++batch_;
+      place_ = 0;
+    }
+    std::uint8_t* planes = slot.batch.pixels.data_ptr<std::uint8_t>() + place * of_image;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      augment(*cache_.get(indices[place]), params_.size, params_.channels, params_.augment,
+              Random(mixed_seed(params_.seed, batch, params_.first_place + place)),
+              {planes, of_image});
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    if (failure && !failure_) failure_ = failure;
+    if (--slot.missing == 0 || failure) changed_.notify_all();
+  }
+}
+
+TrainingBatch Loader::next() {
+  std::unique_lock lock(mutex_);
+  const auto ready = [&] {
+    const auto found = slots_.find(taken_);
+    return found != slots_.end() && found->second.missing == 0;
+  };
+  changed_.wait(lock, [&] { return failure_ || ready(); });
+  if (!ready()) std::rethrow_exception(failure_);
+  TrainingBatch batch = std::move(slots_.at(taken_).batch);
+  slots_.erase(taken_);
+  ++taken_;
+  changed_.notify_all();
+  return batch;
+}
+
+}  // namespace diml::training

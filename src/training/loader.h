@@ -1,0 +1,89 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "augment.h"
+
+namespace diml::training {
+
+// Decoded images, kept while memory allows. Shared by the threads of a loader.
+class ImageCache {
+ public:
+  ImageCache(std::vector<std::string> paths, Orientation orientation, std::size_t most_bytes);
+
+  std::size_t size() const { return paths_.size(); }
+  const std::string& path(std::size_t index) const { return paths_[index]; }
+  std::shared_ptr<const Image> get(std::size_t index);
+
+ private:
+  std::vector<std::string> paths_;
+  Orientation orientation_;
+  std::size_t most_bytes_;
+  std::mutex mutex_;
+  std::size_t bytes_ = 0;
+  std::vector<std::shared_ptr<const Image>> images_;
+};
+
+struct TrainingBatch {
+  std::vector<std::size_t> indices;  // into the cache's paths
+  torch::Tensor pixels;              // [B, 3, size, size] uint8
+};
+
+struct LoaderParams {
+  std::size_t size = 224;
+  ChannelOrder channels = ChannelOrder::rgb;
+  learn::AugmentSettings augment{};
+  std::uint64_t seed = 0;  // of this epoch: what an image looks like depends on it and its place
+  std::size_t first_place = 0;  // of these images in a batch that several processes share
+  std::size_t threads = 2;
+  std::size_t ahead = 3;  // batches that wait, decoded, at most
+};
+
+// The batches of an epoch, decoded and augmented by threads of their own a few batches ahead.
+class Loader {
+ public:
+  // first: the batch to begin with, after an interruption.
+  Loader(ImageCache& cache, std::vector<std::vector<std::size_t>> batches, std::size_t first,
+         LoaderParams params);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // In order. Throws, with the file's name, when an image cannot be read.
+  TrainingBatch next();
+
+ private:
+  void work();
+
+  struct Slot {
+    TrainingBatch batch;
+    std::size_t missing = 0;
+  };
+
+  ImageCache& cache_;
+  std::vector<std::vector<std::size_t>> batches_;
+  LoaderParams params_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t taken_;  // batches that next() has given out, from the epoch's start
+  std::size_t batch_;  // the next image to be decoded: its batch and place
+  std::size_t place_ = 0;
+  std::map<std::size_t, Slot> slots_;
+  std::exception_ptr failure_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace diml::training

@@ -1,0 +1,113 @@
+#include "run_folder.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "../learn/event_file.h"
+#include "diml/error.h"
+#include "diml/output_file.h"
+
+namespace diml::training {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Json line_of(const EpochReport& report, double learning_rate) {
+  Json line = {{"epoch", report.epoch}};
+  if (report.epoch > 0) {
+    line["loss"] = report.loss;
+    line["learning_rate"] = learning_rate;
+  }
+  for (const RerankResult& result : report.results) {
+    line["results"].push_back({{"rerank", result.rerank},
+                               {"p_at_1", 100.0 * result.metrics.p_at_1},
+                               {"r_precision", 100.0 * result.metrics.r_precision},
+                               {"map_at_r", 100.0 * result.metrics.map_at_r}});
+  }
+  if (!report.results.empty()) line["best"] = report.is_best;
+  return line;
+}
+
+// A whole line or nothing, and on disk.
+void append_line(const std::string& path, const std::string& line) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  const auto size = static_cast<ssize_t>(line.size());
+  const bool written =
+      file >= 0 && ::write(file, line.data(), line.size()) == size && ::fdatasync(file) == 0;
+  const int why = errno;
+  if (file >= 0) ::close(file);
+  if (!written) throw Error(path + ": cannot be written: " + std::strerror(why));
+}
+
+}  // namespace
+
+class RunFolder::Events : public learn::EventFile {
+  using learn::EventFile::EventFile;
+};
+
+RunFolder::RunFolder(std::string path, bool fresh) : path_(std::move(path)) {
+  if (fresh && fs::exists(config())) {
+    throw Error(path_ + ": holds a run already: --resume goes on with it, or name another folder");
+  }
+  if (!fresh && !fs::exists(config())) {
+    throw Error(path_ + ": holds no run to go on with: leave out --resume");
+  }
+  std::error_code failed;
+  fs::create_directories(path_ + "/last", failed);
+  if (failed) throw Error(path_ + ": cannot be made: " + failed.message());
+  events_ = std::make_unique<Events>(
+      path_,
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+RunFolder::~RunFolder() = default;
+
+void RunFolder::write_config(const learn::TrainConfig& config) {
+  OutputFile file(this->config());
+  file.write(to_yaml(config));
+  file.commit();
+}
+
+void RunFolder::cut_metrics(std::size_t epochs) {
+  std::ifstream before(metrics());
+  OutputFile after(metrics());
+  std::string line;
+  while (std::getline(before, line)) {
+    const Json json = Json::parse(line, nullptr, false);
+    // A line that was cut off belongs to an epoch that is done again.
+    if (json.is_object() && json.value("epoch", epochs + 1) <= epochs) after.write(line + "\n");
+  }
+  after.commit();
+}
+
+void RunFolder::add_metrics(const EpochReport& report, double learning_rate) {
+  append_line(metrics(), line_of(report, learning_rate).dump() + "\n");
+  const auto epoch = static_cast<std::int64_t>(report.epoch);
+  if (report.epoch > 0) {
+    events_->scalar("loss/epoch", epoch, report.loss);
+    events_->scalar("seconds/epoch", epoch, report.seconds);
+  }
+  for (const RerankResult& result : report.results) {
+    const std::string name = "rerank_" + std::to_string(result.rerank);
+    events_->scalar("p_at_1/" + name, epoch, 100.0 * result.metrics.p_at_1);
+    events_->scalar("r_precision/" + name, epoch, 100.0 * result.metrics.r_precision);
+    events_->scalar("map_at_r/" + name, epoch, 100.0 * result.metrics.map_at_r);
+  }
+  events_->flush();
+}
+
+void RunFolder::add_step(std::size_t step, double loss, double images_per_second) {
+  events_->scalar("loss/step", static_cast<std::int64_t>(step), loss);
+  events_->scalar("images_per_second", static_cast<std::int64_t>(step), images_per_second);
+}
+
+}  // namespace diml::training

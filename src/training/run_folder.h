@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "diml/learn/train_config.h"
+#include "diml/train.h"
+
+namespace diml::training {
+
+// A run on disk: config.yaml, metrics.jsonl, TensorBoard events, best.safetensors, last/.
+class RunFolder {
+ public:
+  // fresh: nothing of an earlier run may be there.
+  RunFolder(std::string path, bool fresh);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string config() const { return path_ + "/config.yaml"; }
+  std::string metrics() const { return path_ + "/metrics.jsonl"; }
+  std::string best() const { return path_ + "/best.safetensors"; }
+  std::string checkpoint() const { return path_ + "/last/checkpoint.safetensors"; }
+
+  void write_config(const learn::TrainConfig& config);
+
+  // Forgets the lines of epochs after `epochs`, which are about to be done again.
+  void cut_metrics(std::size_t epochs);
+  // One line. Nothing in it depends on the clock: a run that was interrupted writes the same ones.
+  void add_metrics(const EpochReport& report, double learning_rate);
+  // What the curves show beside them.
+  void add_step(std::size_t step, double loss, double images_per_second);
+
+ private:
+  class Events;
+  std::string path_;
+  std::unique_ptr<Events> events_;
+};
+
+}  // namespace diml::training

@@ -1,0 +1,310 @@
+#include "trainer.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "../learn/tensors.h"
+#include "diml/error.h"
+#include "diml/output_file.h"
+#include "judge.h"
+#include "schedule.h"
+
+namespace diml::training {
+namespace {
+
+// Kinds of randomness, so that none repeats another's.
+constexpr std::uint64_t kAugment = 1;
+constexpr std::uint64_t kStep = 2;
+constexpr std::uint64_t kWeights = 3;
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Model starting_model(const learn::TrainConfig& config) {
+  const std::uint64_t seed = mixed_seed(config.seed, kWeights, 0);
+  if (config.model.weights.empty()) {
+    return make_model(config.model.architecture, StridePlace::in_3x3, config.model.dim, seed);
+  }
+  return model_to_train(config.model.weights, config.model.dim, seed);
+}
+
+torch::Device device_of(const std::string& name) {
+  if (name != "cpu" && !torch::cuda::is_available()) {
+    throw Error("device " + name + ": there is no GPU that LibTorch can use here; take device cpu");
+  }
+  return torch::Device(name);
+}
+
+}  // namespace
+
+Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
+                 const TrainHooks& hooks)
+    : config_(std::move(config)),
+      ranks_(ranks),
+      folder_(folder),
+      hooks_(hooks),
+      device_(device_of(config_.device)),
+      data_(load_training_data(config_)),
+      start_(starting_model(config_)),
+      network_(std::make_unique<learn::TrainableNetwork>(start_, device_)),
+      measure_(config_.measure) {
+  config_.sampler.seed = config_.seed;
+  config_.sampler.shards = ranks_.size();
+  sampler_ = make_sampler(config_.sampler, data_.train.labels);
+  cache_ =
+      std::make_unique<ImageCache>(data_.train.paths, data_.orientation, config_.cache_mb << 20U);
+  make_loss_and_optimiser();
+  if (config_.model.weights.empty()) calibrate();
+  if (config_.ema > 0.0) {
+    for (const auto& [name, value] : network_->parameters()) {
+      averages_[name] = value.detach().clone();
+    }
+  }
+}
+
+void Trainer::make_loss_and_optimiser() {
+  learn::LossContext context;
+  context.classes = data_.train.classes;
+  context.dim = static_cast<std::int64_t>(start_.output_channels());
+  if (measure_.needs_cells()) {
+    context.cells = static_cast<std::int64_t>(config_.grid * config_.grid);
+  }
+  context.learning_rate = config_.optimiser.learning_rate;
+  context.seed = config_.seed;
+  loss_ = make_loss(config_.loss, context);
+
+  const double rate = config_.optimiser.learning_rate;
+  const double decay = config_.optimiser.weight_decay;
+  learn::LearningGroup backbone{"backbone", rate, decay, {}};
+  learn::LearningGroup projection{
+      "projection", config_.projection_rate > 0.0 ? config_.projection_rate : rate, decay, {}};
+  for (const auto& [name, value] : network_->parameters()) {
+    (name.starts_with("projection.") ? projection : backbone).values[name] = value;
+  }
+  std::vector<learn::LearningGroup> groups = {backbone, projection};
+  for (const learn::LossParameter& parameter : loss_->parameters()) {
+    groups.push_back({parameter.name,
+                      parameter.learning_rate,
+                      0.0,  // a decay would pull boundaries and unit proxies nowhere useful
+                      {{parameter.name, parameter.value}}});
+  }
+  optimiser_ = std::make_unique<learn::Optimiser>(config_.optimiser, std::move(groups));
+}
+
+// One batch of images as they are seen in training. Every rank takes the same.
+void Trainer::calibrate() {
+  std::vector<std::vector<std::size_t>> batches = sampler_->epoch(0);
+  batches.resize(1);
+  LoaderParams params{.size = start_.preprocessing.crop,
+                      .channels = start_.preprocessing.channels,
+                      .augment = config_.augment,
+                      .seed = mixed_seed(config_.seed, kAugment, 0)};
+  Loader loader(*cache_, std::move(batches), 0, params);
+  network_->calibrate(to_pixels(loader.next().pixels, start_.preprocessing, device_));
+}
+
+double Trainer::rate_at(std::size_t epoch, std::size_t step, std::size_t steps) const {
+  const double progress =
+      static_cast<double>(epoch - 1) + static_cast<double>(step) / static_cast<double>(steps);
+  return rate_factor(config_.schedule, progress, config_.epochs);
+}
+
+double Trainer::run_step(const TrainingBatch& batch, std::size_t epoch, std::size_t step,
+                         std::size_t steps) {
+  const torch::Tensor pixels = to_pixels(batch.pixels, start_.preprocessing, device_);
+  std::vector<std::int64_t> own_labels;
+  for (const std::size_t index : batch.indices) own_labels.push_back(data_.train.labels[index]);
+  const torch::Tensor labels = ranks_.gathered(torch::tensor(own_labels).to(device_));
+
+  optimiser_->zero_gradients();
+  const torch::Tensor map = network_->forward(pixels);
+  learn::Grids grids = learn::make_grids(map, measure_.needs_cells() ? config_.grid : 0,
+                                         pooling_rule_from(config_.pooling));
+  grids.globals = ranks_.gathered(grids.globals);
+  grids.norms = ranks_.gathered(grids.norms);
+  if (grids.cells.defined()) grids.cells = ranks_.gathered(grids.cells);
+  const torch::Tensor loss =
+      (*loss_)({grids, labels, measure_, mixed_seed(config_.seed, kStep, epoch * steps + step)});
+  const auto value = loss.item<double>();
+  if (!std::isfinite(value)) fail_on_nan(batch, epoch, step);
+  if (loss.requires_grad()) {
+    loss.backward();
+    ranks_.sum_gradients(network_->parameters());
+    const double length = optimiser_->clip(config_.clip);
+    if (!std::isfinite(length)) fail_on_nan(batch, epoch, step);
+    optimiser_->step(rate_at(epoch, step, steps));
+  }
+  const torch::NoGradGuard no_gradient;
+  for (auto& [name, average] : averages_) {
+    average.lerp_(network_->parameters().at(name), 1.0 - config_.ema);
+  }
+  return value;
+}
+
+void Trainer::fail_on_nan(const TrainingBatch& batch, std::size_t epoch, std::size_t step) {
+  std::string list;
+  for (const std::size_t index : batch.indices) list += cache_->path(index) + "\n";
+  std::string where;
+  if (folder_ != nullptr) {
+    OutputFile file(folder_->path() + "/nan_batch.txt");
+    file.write(list);
+    file.commit();
+    where = "; all files of the batch: " + file.path() + "; the last good checkpoint is kept in " +
+            folder_->path() + "/last";
+  }
+  throw Error("the loss is not a number in epoch " + std::to_string(epoch) + ", step " +
+              std::to_string(step + 1) + ", on " + cache_->path(batch.indices.front()) + " and " +
+              std::to_string(batch.indices.size() - 1) + " more" + where +
+              ": lower optimiser.learning_rate or set optimiser.clip");
+}
+
+bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
+  std::vector<std::vector<std::size_t>> batches = sampler_->epoch(epoch);
+  const std::size_t steps = batches.size();
+  const std::size_t images = config_.sampler.batch;
+  const std::size_t own = images / ranks_.size();
+  for (std::vector<std::size_t>& batch : batches) {
+    batch = {batch.begin() + static_cast<std::ptrdiff_t>(ranks_.rank() * own),
+             batch.begin() + static_cast<std::ptrdiff_t>((ranks_.rank() + 1) * own)};
+  }
+  LoaderParams params{.size = start_.preprocessing.crop,
+                      .channels = start_.preprocessing.channels,
+                      .augment = config_.augment,
+                      .seed = mixed_seed(config_.seed, kAugment, epoch),
+                      .first_place = ranks_.rank() * own,
+                      .threads = loader_threads(config_)};
+  Loader loader(*cache_, std::move(batches), progress_.steps_done, params);
+  const double plans_before = measure_.plan_seconds();
+  auto start = Clock::now();
+  bool stopped = false;
+  while (progress_.steps_done < steps && !stopped) {
+    const auto step_start = Clock::now();
+    const std::size_t step = progress_.steps_done;
+    const double loss = run_step(loader.next(), epoch, step, steps);
+    progress_.loss_sum += loss;
+    ++progress_.steps_done;
+    const double rate = static_cast<double>(images) / seconds_since(step_start);
+    if (hooks_.on_step) hooks_.on_step({epoch, config_.epochs, step + 1, steps, loss, rate});
+    if (folder_ != nullptr) folder_->add_step((epoch - 1) * steps + step, loss, rate);
+    stopped = hooks_.stop && hooks_.stop();
+    const bool due =
+        config_.checkpoint_steps > 0 && progress_.steps_done % config_.checkpoint_steps == 0;
+    if (stopped || (due && progress_.steps_done < steps)) {
+      save(epoch - 1, progress_.steps_done);
+    }
+  }
+  report.seconds = seconds_since(start);
+  report.plan_seconds = measure_.plan_seconds() - plans_before;
+  report.loss = progress_.loss_sum / static_cast<double>(steps);
+  return stopped && progress_.steps_done < steps;
+}
+
+Model Trainer::current_model() const {
+  Model model = network_->model();
+  for (const auto& [name, average] : averages_) model.tensors[name] = learn::from_torch(average);
+  model.provenance = "trained with " + config_.loss.name + " on " + config_.dataset.name +
+                     ", from: " + start_.provenance;
+  return model;
+}
+
+void Trainer::judge(EpochReport& report) {
+  if (folder_ == nullptr) return;
+  report.results =
+      evaluate_model(current_model(), data_.judged, data_.orientation, config_, hooks_.on_evaluate);
+  // The last depth of re-ranking is what a user of the model would see.
+  const double p_at_1 = report.results.back().metrics.p_at_1;
+  if (p_at_1 > progress_.best_p_at_1) {
+    progress_.best_p_at_1 = p_at_1;
+    progress_.best_epoch = report.epoch;
+    report.is_best = true;
+    if (report.epoch > 0) save_model(folder_->best(), current_model());
+  }
+}
+
+void Trainer::save(std::size_t epochs_done, std::size_t steps_done) {
+  if (folder_ == nullptr) return;
+  Checkpoint checkpoint = progress_;
+  checkpoint.epochs_done = epochs_done;
+  checkpoint.steps_done = steps_done;
+  checkpoint.model = network_->model();
+  for (const auto& [name, tensor] : optimiser_->state()) {
+    checkpoint.tensors["optimiser." + name] = tensor;
+  }
+  for (const learn::LossParameter& parameter : loss_->parameters()) {
+    checkpoint.tensors["loss." + parameter.name] = parameter.value;
+  }
+  for (const auto& [name, average] : averages_) checkpoint.tensors["ema." + name] = average;
+  save_checkpoint(folder_->checkpoint(), checkpoint);
+}
+
+void Trainer::resume(const std::string& path) {
+  Checkpoint checkpoint = load_checkpoint(path, start_);
+  network_->load(checkpoint.model);
+  const auto part = [&](const std::string& prefix) {
+    std::map<std::string, torch::Tensor> tensors;
+    for (const auto& [name, tensor] : checkpoint.tensors) {
+      if (name.starts_with(prefix)) tensors[name.substr(prefix.size())] = tensor;
+    }
+    return tensors;
+  };
+  const torch::NoGradGuard no_gradient;
+  optimiser_->load(part("optimiser."));
+  const std::map<std::string, torch::Tensor> of_loss = part("loss.");
+  for (const learn::LossParameter& parameter : loss_->parameters()) {
+    const auto found = of_loss.find(parameter.name);
+    if (found == of_loss.end() || found->second.sizes() != parameter.value.sizes()) {
+      throw Error(path + ": has other " + parameter.name + " than this run needs");
+    }
+    torch::Tensor value = parameter.value;
+    value.copy_(found->second);
+  }
+  const std::map<std::string, torch::Tensor> of_averages = part("ema.");
+  for (auto& [name, average] : averages_) {
+    if (!of_averages.contains(name)) throw Error(path + ": has no averaged weights");
+    average.copy_(of_averages.at(name));
+  }
+  checkpoint.model = {};
+  checkpoint.tensors.clear();
+  progress_ = std::move(checkpoint);
+  if (folder_ != nullptr) folder_->cut_metrics(progress_.epochs_done);
+}
+
+TrainSummary Trainer::run() {
+  if (progress_.epochs_done == 0 && progress_.steps_done == 0) {
+    EpochReport untrained{.epoch = 0, .epochs = config_.epochs};
+    judge(untrained);
+    if (folder_ != nullptr) folder_->add_metrics(untrained, 0.0);
+    if (hooks_.on_epoch) hooks_.on_epoch(untrained);
+    summary_.untrained = summary_.best = summary_.last = untrained;
+    save(0, 0);
+  }
+  for (std::size_t epoch = progress_.epochs_done + 1; epoch <= config_.epochs; ++epoch) {
+    EpochReport report{.epoch = epoch, .epochs = config_.epochs};
+    if (run_epoch(epoch, report)) {
+      summary_.stopped = true;
+      return summary_;
+    }
+    if (epoch % config_.evaluate.every == 0 || epoch == config_.epochs) judge(report);
+    const std::size_t steps = progress_.steps_done;
+    if (folder_ != nullptr) {
+      folder_->add_metrics(report, config_.optimiser.learning_rate * rate_at(epoch, 0, steps));
+    }
+    progress_.steps_done = 0;
+    progress_.loss_sum = 0.0;
+    progress_.epochs_done = epoch;
+    save(epoch, 0);
+    if (hooks_.on_epoch) hooks_.on_epoch(report);
+    summary_.last = report;
+    if (report.is_best) summary_.best = report;
+    ranks_.barrier();
+    if (hooks_.stop && hooks_.stop()) {
+      summary_.stopped = epoch < config_.epochs;
+      break;
+    }
+  }
+  return summary_;
+}
+
+}  // namespace diml::training

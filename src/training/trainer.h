@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+
+#include "checkpoint.h"
+#include "diml/learn/loss.h"
+#include "diml/learn/optimiser.h"
+#include "diml/learn/trainable_network.h"
+#include "diml/train.h"
+#include "loader.h"
+#include "ranks.h"
+#include "run_folder.h"
+#include "training_data.h"
+
+namespace diml::training {
+
+// One run, from its first step to its last, in memory.
+class Trainer {
+ public:
+  Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder, const TrainHooks& hooks);
+
+  // Goes on from a checkpoint.
+  void resume(const std::string& path);
+  TrainSummary run();
+
+ private:
+  void make_loss_and_optimiser();
+  void calibrate();
+  // The steps of an epoch that are still to do. Returns whether it was stopped.
+  bool run_epoch(std::size_t epoch, EpochReport& report);
+  double run_step(const TrainingBatch& batch, std::size_t epoch, std::size_t step,
+                  std::size_t steps);
+  void judge(EpochReport& report);
+  Model current_model() const;  // averaged where averages are kept
+  void save(std::size_t epochs_done, std::size_t steps_done);
+  [[noreturn]] void fail_on_nan(const TrainingBatch& batch, std::size_t epoch, std::size_t step);
+  double rate_at(std::size_t epoch, std::size_t step, std::size_t steps) const;
+
+  learn::TrainConfig config_;
+  Ranks& ranks_;
+  RunFolder* folder_;  // null on ranks that do not write
+  const TrainHooks& hooks_;
+  torch::Device device_;
+  TrainingData data_;
+  Model start_;
+  std::unique_ptr<learn::TrainableNetwork> network_;
+  learn::PairMeasure measure_;
+  std::unique_ptr<learn::Loss> loss_;
+  std::unique_ptr<learn::Optimiser> optimiser_;
+  std::unique_ptr<learn::Sampler> sampler_;
+  std::unique_ptr<ImageCache> cache_;
+  std::map<std::string, torch::Tensor> averages_;
+  Checkpoint progress_;  // its counters; arrays are filled in when it is written
+  TrainSummary summary_;
+};
+
+}  // namespace diml::training

@@ -1,0 +1,59 @@
+#include "training_data.h"
+
+#include <map>
+#include <set>
+
+#include "diml/dataset.h"
+#include "diml/error.h"
+
+namespace diml::training {
+namespace {
+
+constexpr std::size_t kHeldOut = 5;  // of so many classes one is held out for validation
+
+void add(LabelledFiles& files, std::map<std::int64_t, std::int64_t>& dense, const Sample& sample) {
+  const auto label = dense.emplace(sample.label, static_cast<std::int64_t>(dense.size())).first;
+  files.paths.push_back(sample.path);
+  files.labels.push_back(label->second);
+  files.classes = static_cast<std::int64_t>(dense.size());
+}
+
+}  // namespace
+
+TrainingData load_training_data(const learn::TrainConfig& config) {
+  TrainingData data;
+  std::map<std::int64_t, std::int64_t> trained;
+  std::map<std::int64_t, std::int64_t> judged;
+  const Dataset train = load_dataset(config.dataset.name, config.dataset.root, Split::train);
+  if (train.own_photos) data.orientation = Orientation::exif;
+  const bool validates = config.evaluate.select == "val";
+  std::set<std::int64_t> held_out;
+  if (validates) {
+    std::set<std::int64_t> classes;
+    for (const Sample& sample : train.samples) classes.insert(sample.label);
+    std::size_t number = 0;
+    for (const std::int64_t label : classes) {
+      if (++number % kHeldOut == 0) held_out.insert(label);
+    }
+    if (held_out.empty()) {
+      throw Error("evaluate.select val holds out a fifth of the training classes, but there are " +
+                  std::to_string(classes.size()) + ": take evaluate.select test");
+    }
+  }
+  for (const Sample& sample : train.samples) {
+    if (held_out.contains(sample.label)) {
+      add(data.judged, judged, sample);
+    } else {
+      add(data.train, trained, sample);
+    }
+  }
+  if (!validates) {
+    for (const Sample& sample :
+         load_dataset(config.dataset.name, config.dataset.root, Split::test).samples) {
+      add(data.judged, judged, sample);
+    }
+  }
+  return data;
+}
+
+}  // namespace diml::training
