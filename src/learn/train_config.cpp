@@ -1,0 +1,206 @@
+#include "diml/learn/train_config.h"
+
+#include "diml/error.h"
+#include "diml/nearest_name.h"
+#include "setting_text.h"
+#include "train_settings.h"
+
+namespace diml::learn {
+namespace {
+
+std::string to_text(MeasureKind kind) { return name_of(kind); }
+std::string to_text(PlanGradient gradient) { return name_of(gradient); }
+std::string to_text(MarginalRule rule) { return name_of(rule); }
+// These throw, with the names there are.
+bool from_text(std::string_view text, MeasureKind& kind) {
+  kind = measure_kind_from(text);
+  return true;
+}
+bool from_text(std::string_view text, PlanGradient& gradient) {
+  gradient = plan_gradient_from(text);
+  return true;
+}
+bool from_text(std::string_view text, MarginalRule& rule) {
+  rule = marginal_rule_from(text);
+  return true;
+}
+
+// The overloads of setting_text.h beside those above.
+using learn::from_text;
+using learn::to_text;
+
+[[noreturn]] void refuse(std::string_view name, std::string_view value, const char* takes,
+                         const std::string& example) {
+  std::string message =
+      std::string(name) + " cannot be '" + std::string(value) + "': it takes " + takes;
+  if (!example.empty()) message += ", such as " + example;
+  throw Error(message);
+}
+
+template <typename Object, typename First, typename... Rest>
+auto& follow(Object& object, First first, Rest... rest) {
+  if constexpr (sizeof...(rest) == 0) {
+    return object.*first;
+  } else {
+    return follow(object.*first, rest...);
+  }
+}
+
+// path: member by member, from the config to the field.
+template <typename... Path>
+Setting field(const char* name, Path... path) {
+  using Field = std::remove_reference_t<decltype(follow(std::declval<TrainConfig&>(), path...))>;
+  SettingKind kind = SettingKind::value;
+  if constexpr (std::same_as<Field, std::string>) kind = SettingKind::text;
+  if constexpr (std::same_as<Field, std::vector<std::size_t>>) kind = SettingKind::list;
+  return {name, kind, [=](const TrainConfig& config) { return to_text(follow(config, path...)); },
+          [=](TrainConfig& config, std::string_view text) {
+            Field& value = follow(config, path...);
+            if (from_text(text, value)) return;
+            const TrainConfig defaults;
+            refuse(name, text, kind_of(value), to_text(follow(defaults, path...)));
+          }};
+}
+
+// Every number that a family of losses or miners knows, with the value it has where it is met
+// first.
+template <typename Kinds>
+Numbers numbers_of(const Kinds& kinds) {
+  Numbers all;
+  for (const auto& kind : kinds) all.insert(kind.defaults.begin(), kind.defaults.end());
+  return all;
+}
+
+// A number of any loss is taken whatever the loss is: which one it will be may be set later.
+// check() knows.
+bool set_number(std::string_view name, std::string_view value, std::string_view prefix,
+                const Numbers& known, Numbers& numbers) {
+  if (!name.starts_with(prefix)) return false;
+  const auto found = known.find(std::string(name.substr(prefix.size())));
+  if (found == known.end()) return false;
+  double number = 0.0;
+  if (!from_text(value, number)) refuse(name, value, kind_of(number), to_text(found->second));
+  numbers[found->first] = number;
+  return true;
+}
+
+constexpr std::string_view kOfLoss = "loss.";
+constexpr std::string_view kOfMiner = "miner.";
+
+std::vector<std::string> known_names() {
+  std::vector<std::string> names;
+  for (const Setting& setting : setting_table()) names.emplace_back(setting.name);
+  const auto add = [&](std::string_view prefix, const Numbers& numbers) {
+    for (const auto& [name, value] : numbers) names.push_back(std::string(prefix) + name);
+  };
+  add(kOfLoss, numbers_of(loss_kinds()));
+  add(kOfMiner, numbers_of(miner_kinds()));
+  return names;
+}
+
+}  // namespace
+
+const std::vector<Setting>& setting_table() {
+  using C = TrainConfig;
+  using Transport = TransportParams;
+  static const std::vector<Setting> table = {
+      field("dataset.name", &C::dataset, &DatasetSettings::name),
+      field("dataset.root", &C::dataset, &DatasetSettings::root),
+      field("dataset.skip_bad", &C::dataset, &DatasetSettings::skip_bad),
+      field("model.weights", &C::model, &ModelSettings::weights),
+      field("model.architecture", &C::model, &ModelSettings::architecture),
+      field("model.dim", &C::model, &ModelSettings::dim),
+      field("loss.name", &C::loss, &LossParams::name),
+      field("loss.miner", &C::loss, &LossParams::miner),
+      field("measure.kind", &C::measure, &MeasureParams::kind),
+      field("measure.plan_gradient", &C::measure, &MeasureParams::plan_gradient),
+      field("measure.marginals", &C::measure, &MeasureParams::match, &MatchParams::marginals),
+      field("measure.lambda", &C::measure, &MeasureParams::match, &MatchParams::transport,
+            &Transport::lambda),
+      field("measure.tolerance", &C::measure, &MeasureParams::match, &MatchParams::transport,
+            &Transport::tolerance),
+      field("measure.max_iterations", &C::measure, &MeasureParams::match, &MatchParams::transport,
+            &Transport::max_iterations),
+      field("measure.matcher", &C::measure, &MeasureParams::matcher),
+      field("grid", &C::grid),
+      field("pooling", &C::pooling),
+      field("sampler.name", &C::sampler, &SamplerParams::name),
+      field("sampler.batch", &C::sampler, &SamplerParams::batch),
+      field("sampler.per_class", &C::sampler, &SamplerParams::per_class),
+      field("optimiser.name", &C::optimiser, &OptimiserParams::name),
+      field("optimiser.learning_rate", &C::optimiser, &OptimiserParams::learning_rate),
+      field("optimiser.projection_rate", &C::projection_rate),
+      field("optimiser.weight_decay", &C::optimiser, &OptimiserParams::weight_decay),
+      field("optimiser.momentum", &C::optimiser, &OptimiserParams::momentum),
+      field("optimiser.beta1", &C::optimiser, &OptimiserParams::beta1),
+      field("optimiser.beta2", &C::optimiser, &OptimiserParams::beta2),
+      field("optimiser.epsilon", &C::optimiser, &OptimiserParams::epsilon),
+      field("optimiser.clip", &C::clip),
+      field("ema", &C::ema),
+      field("schedule.name", &C::schedule, &ScheduleSettings::name),
+      field("schedule.warm_up_epochs", &C::schedule, &ScheduleSettings::warm_up_epochs),
+      field("schedule.steps", &C::schedule, &ScheduleSettings::steps),
+      field("schedule.gamma", &C::schedule, &ScheduleSettings::gamma),
+      field("augment.smallest_area", &C::augment, &AugmentSettings::smallest_area),
+      field("augment.largest_area", &C::augment, &AugmentSettings::largest_area),
+      field("augment.smallest_ratio", &C::augment, &AugmentSettings::smallest_ratio),
+      field("augment.largest_ratio", &C::augment, &AugmentSettings::largest_ratio),
+      field("augment.flip", &C::augment, &AugmentSettings::flip),
+      field("evaluate.every", &C::evaluate, &EvaluateSettings::every),
+      field("evaluate.rerank", &C::evaluate, &EvaluateSettings::rerank),
+      field("evaluate.select", &C::evaluate, &EvaluateSettings::select),
+      field("epochs", &C::epochs),
+      field("seed", &C::seed),
+      field("device", &C::device),
+      field("precision", &C::precision),
+      field("threads", &C::threads),
+      field("cache_mb", &C::cache_mb),
+      field("checkpoint_steps", &C::checkpoint_steps),
+  };
+  return table;
+}
+
+SettingKind kind_of_setting(std::string_view name) {
+  for (const Setting& setting : setting_table()) {
+    if (name == setting.name) return setting.kind;
+  }
+  return SettingKind::value;  // a number of a loss or a miner
+}
+
+bool is_group(std::string_view name) {
+  const std::string prefix = std::string(name) + ".";
+  for (const std::string& known : known_names()) {
+    if (known.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+void set(TrainConfig& config, std::string_view name, std::string_view value) {
+  for (const Setting& setting : setting_table()) {
+    if (name == setting.name) return setting.write(config, value);
+  }
+  LossParams& loss = config.loss;
+  if (set_number(name, value, kOfLoss, numbers_of(loss_kinds()), loss.numbers)) return;
+  if (set_number(name, value, kOfMiner, numbers_of(miner_kinds()), loss.miner_numbers)) return;
+  throw Error("there is no setting '" + std::string(name) + "': the nearest is " +
+              nearest_name(name, known_names()));
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const TrainConfig& config) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  const auto add = [&](std::string_view prefix, const Numbers& numbers) {
+    for (const auto& [name, value] : numbers) {
+      settings.emplace_back(std::string(prefix) + name, to_text(value));
+    }
+  };
+  for (const Setting& setting : setting_table()) {
+    settings.emplace_back(setting.name, setting.read(config));
+    if (std::string_view(setting.name) == "loss.miner") {
+      add(kOfLoss, config.loss.numbers);
+      add(kOfMiner, config.loss.miner_numbers);
+    }
+  }
+  return settings;
+}
+
+}  // namespace diml::learn
