@@ -8,37 +8,66 @@
 
 namespace diml::training {
 
+namespace {
+
+constexpr std::int64_t kNobody = -1;  // the label of a place without an image
+
+}  // namespace
+
 std::vector<RerankResult> evaluate_model(const Model& model, const LabelledFiles& files,
                                          Orientation orientation, const learn::TrainConfig& config,
-                                         const Progress& progress) {
+                                         Ranks& ranks, const Progress& progress) {
   NetworkParams network;
   network.threads = config.threads;
   Embedder embedder(make_network(model, network), model.preprocessing,
                     {.grid = config.grid,
                      .pooling = pooling_rule_from(config.pooling),
                      .threads = config.threads});
-  GridSet grids(files.paths.size(), embedder.cells_per_grid(), embedder.dim());
+  const std::size_t total = files.paths.size();
+  const std::size_t share = (total + ranks.size() - 1) / ranks.size();
+  const std::size_t first = std::min(total, ranks.rank() * share);
+  const std::size_t count = std::min(share, total - first);
+  const auto dim = [](std::size_t size) { return static_cast<std::int64_t>(size); };
   const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
-  std::vector<std::int64_t> labels;
-  embedder.embed_files(
-      files.paths, orientation, config.dataset.skip_bad ? BadImages::skip : BadImages::stop,
-      [&](const EmbeddedBatch& batch) {
-        for (std::size_t k = 0; k < batch.indices.size(); ++k) {
-          grids.set(labels.size(), std::span(batch.cells).subspan(k * of_grid, of_grid),
-                    std::span(batch.globals).subspan(k * embedder.dim(), embedder.dim()));
-          labels.push_back(files.labels[batch.indices[k]]);
-        }
-        if (progress) progress(batch.first + batch.count, files.paths.size());
-        return true;
-      });
+  torch::Tensor cells = torch::zeros({dim(share), dim(of_grid)});
+  torch::Tensor globals = torch::zeros({dim(share), dim(embedder.dim())});
+  torch::Tensor labels = torch::full({dim(share)}, kNobody, torch::kInt64);
+  embedder.embed_files(std::span(files.paths).subspan(first, count), orientation,
+                       config.dataset.skip_bad ? BadImages::skip : BadImages::stop,
+                       [&](const EmbeddedBatch& batch) {
+                         for (std::size_t k = 0; k < batch.indices.size(); ++k) {
+                           const std::size_t place = batch.indices[k];
+                           std::copy_n(&batch.cells[k * of_grid], of_grid,
+                                       cells.data_ptr<float>() + place * of_grid);
+                           std::copy_n(&batch.globals[k * embedder.dim()], embedder.dim(),
+                                       globals.data_ptr<float>() + place * embedder.dim());
+                           labels.data_ptr<std::int64_t>()[place] = files.labels[first + place];
+                         }
+                         if (progress) progress(batch.first + batch.count, count);
+                         return true;
+                       });
+  cells = ranks.gathered(cells);
+  globals = ranks.gathered(globals);
+  labels = ranks.gathered(labels);
+  if (!ranks.writes()) return {};
+
+  GridSet grids(total, embedder.cells_per_grid(), embedder.dim());
+  std::vector<std::int64_t> kept;
+  for (std::int64_t i = 0; i < labels.size(0); ++i) {
+    const std::int64_t label = labels.data_ptr<std::int64_t>()[i];
+    if (label == kNobody) continue;
+    grids.set(kept.size(), {cells.data_ptr<float>() + i * dim(of_grid), of_grid},
+              {globals.data_ptr<float>() + i * dim(embedder.dim()), embedder.dim()});
+    kept.push_back(label);
+  }
   GridSetView view = grids.view();
-  view.size = labels.size();
+  view.size = kept.size();
   EvaluateParams params;
   params.rerank = config.evaluate.rerank;
   params.match = config.measure.match;
   params.matcher = config.measure.matcher;
   params.threads = config.threads;
-  return evaluate(view, labels, params).results;
+  return evaluate(view, kept, params).results;
 }
 
 Model model_to_train(const std::string& weights, std::size_t dim, std::uint64_t seed) {

@@ -5,14 +5,17 @@
 #include <torch/torch.h>
 
 #include "diml/evaluate.h"
+#include "diml/model.h"
+#include "ranks.h"
 #include "training_data.h"
 
 namespace diml::training {
 
-// Embeds the files with the model and evaluates them: what `diml evaluate --model` would say.
+// Embeds the files with the model and evaluates them: what `diml evaluate --model` would say. Every
+// rank embeds its share; the numbers are on the one that writes, the others get none.
 std::vector<RerankResult> evaluate_model(const Model& model, const LabelledFiles& files,
                                          Orientation orientation, const learn::TrainConfig& config,
-                                         const Progress& progress);
+                                         Ranks& ranks, const Progress& progress);
 
 // Weights to fine-tune, with a projection of `dim`: their own where it fits, else a random one.
 Model model_to_train(const std::string& weights, std::size_t dim, std::uint64_t seed);

@@ -30,6 +30,6 @@ class Ranks {
 
 // From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (torchrun), or from what mpirun and Slurm set;
 // alone where none is set.
-std::unique_ptr<Ranks> join_ranks(const std::string& device);
+std::unique_ptr<Ranks> join_ranks();
 
 }  // namespace diml::training

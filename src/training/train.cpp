@@ -22,7 +22,7 @@ TrainSummary train(const TrainCall& call, const TrainHooks& hooks) {
   check(config);
   at::set_num_threads(thread_count(config.threads));
 
-  const std::unique_ptr<training::Ranks> ranks = training::join_ranks(config.device);
+  const std::unique_ptr<training::Ranks> ranks = training::join_ranks();
   std::unique_ptr<training::RunFolder> folder;
   if (ranks->writes()) {
     folder = std::make_unique<training::RunFolder>(call.out, !call.resume);

@@ -210,9 +210,9 @@ Model Trainer::current_model() const {
 }
 
 void Trainer::judge(EpochReport& report) {
+  report.results = evaluate_model(current_model(), data_.judged, data_.orientation, config_,
+                                  ranks_, hooks_.on_evaluate);
   if (folder_ == nullptr) return;
-  report.results =
-      evaluate_model(current_model(), data_.judged, data_.orientation, config_, hooks_.on_evaluate);
   // The last depth of re-ranking is what a user of the model would see.
   const double p_at_1 = report.results.back().metrics.p_at_1;
   if (p_at_1 > progress_.best_p_at_1) {
