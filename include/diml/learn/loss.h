@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +21,8 @@ struct LossInput {
   std::uint64_t seed = 0;  // of this step: what is drawn at random depends on nothing else
 };
 
-// What a loss learns beside the network: proxies, class vectors, boundaries.
+// What a loss learns beside the network: proxies, class vectors, boundaries. On the CPU and in
+// float32 as made; value.set_data(value.to(...)) moves it, for the loss as well.
 struct LossParameter {
   std::string name;  // "proxies", "beta"
   torch::Tensor value;
@@ -45,9 +45,6 @@ struct LossContext {
   double learning_rate = 1e-5;  // of the network
   std::uint64_t seed = 0;
 };
-
-// Numbers of a loss or a miner, by name.
-using Numbers = std::map<std::string, double>;
 
 // One line in the family's table.
 struct LossKind {

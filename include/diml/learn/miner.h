@@ -11,6 +11,9 @@
 
 namespace diml::learn {
 
+// Numbers of a loss or a miner, by name.
+using Numbers = std::map<std::string, double>;
+
 // What miners choose from: Euclidean distances of the unit globals, without gradient, on the CPU.
 struct MinerInput {
   torch::Tensor distances;  // [N, N] float32
@@ -19,28 +22,40 @@ struct MinerInput {
   std::uint64_t seed = 0;
 };
 
-// Indices into the batch, int64. Pair losses look at (anchor, positive) and (anchor, negative).
+// What a miner chose, as indices into the batch, int64. Pair losses look at each pair once; the
+// triplets are every positive of an anchor with every negative of that anchor.
+struct Mined {
+  torch::Tensor positives;  // [P, 2]: anchor, another image of its class
+  torch::Tensor negatives;  // [Q, 2]: anchor, an image of another class
+};
+
+// batch: how many images there are. [N, N] bool: which pairs of `pairs`, [P, 2], are there.
+torch::Tensor mask_of(const torch::Tensor& pairs, std::int64_t batch);
+
 struct Triplets {
   torch::Tensor anchors;    // [T]
   torch::Tensor positives;  // [T]
   torch::Tensor negatives;  // [T]
 };
+Triplets triplets_of(const Mined& mined, std::int64_t batch);
 
 // Chooses what a batch teaches. Deterministic from the seed.
 class Miner {
  public:
   virtual ~Miner() = default;
-  virtual Triplets operator()(const MinerInput& input) = 0;
+  virtual Mined operator()(const MinerInput& input) = 0;
 };
 
 struct MinerKind {
   const char* name;
   const char* about;
-  std::map<std::string, double> defaults;
-  std::unique_ptr<Miner> (*make)(const std::map<std::string, double>& numbers);
+  Numbers defaults;
+  std::unique_ptr<Miner> (*make)(const Numbers& numbers);
 };
 const std::vector<MinerKind>& miner_kinds();
-std::unique_ptr<Miner> make_miner(std::string_view name,
-                                  const std::map<std::string, double>& numbers = {});
+
+// numbers: those that differ from the defaults. Unknown names are answered with the nearest known
+// one.
+std::unique_ptr<Miner> make_miner(std::string_view name, const Numbers& numbers = {});
 
 }  // namespace diml::learn

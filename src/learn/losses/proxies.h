@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "diml/learn/loss.h"
+
+namespace diml::learn {
+
+// Learnt vectors that stand for classes; grids of them where the measure looks at cells. The mean
+// over the cells is the ordinary proxy, and starts as the same one whatever the number of cells.
+class Proxies {
+ public:
+  // count: as many, or several per class.
+  Proxies(std::string name, std::int64_t count, const LossContext& context, double learning_rate);
+
+  Grids grids() const;
+  LossParameter parameter() const { return {name_, value_, learning_rate_}; }
+
+ private:
+  std::string name_;
+  torch::Tensor value_;  // [count, max(1, cells), D]
+  bool has_cells_;
+  double learning_rate_;
+};
+
+// Cross entropy of the classes, the mean over the batch.
+torch::Tensor cross_entropy(const torch::Tensor& logits, const torch::Tensor& labels);
+
+}  // namespace diml::learn

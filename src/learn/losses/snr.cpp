@@ -1,0 +1,31 @@
+#include "losses.h"
+#include "pairs.h"
+
+namespace diml::learn {
+namespace {
+
+class Snr final : public Loss {
+ public:
+  Snr(const Numbers& numbers, std::unique_ptr<Miner> miner)
+      : miner_(std::move(miner)), margin_(numbers.at("margin")) {}
+
+  torch::Tensor operator()(const LossInput& input) override {
+    const Triplets triplets = mine_triplets(*miner_, input);
+    const torch::Tensor noise = input.measure.noise(input.batch, input.batch);
+    return mean_of_active(at(noise, triplets.anchors, triplets.positives) -
+                          at(noise, triplets.anchors, triplets.negatives) + margin_);
+  }
+
+ private:
+  std::unique_ptr<Miner> miner_;
+  double margin_;
+};
+
+}  // namespace
+
+std::unique_ptr<Loss> make_snr(const Numbers& numbers, std::unique_ptr<Miner> miner,
+                               const LossContext& /*context*/) {
+  return std::make_unique<Snr>(numbers, std::move(miner));
+}
+
+}  // namespace diml::learn
