@@ -4,7 +4,7 @@
 
 #include "command.h"
 #include "diml/error.h"
-#include "diml/train.h"
+#include "diml/torch_plugin.h"
 #include "interrupt.h"
 
 namespace diml::cli {
@@ -75,7 +75,7 @@ void TrainCommand::run() {
     print(report);
   };
   hooks.stop = [] { return Interrupt::asked(); };
-  const TrainSummary summary = train(call, hooks);
+  const TrainSummary summary = torch_plugin().train(call, hooks);
   line.erase();
   if (summary.stopped) {
     throw Error("stopped; 'diml train --resume --out " + call.out + "' goes on");

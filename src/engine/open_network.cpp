@@ -9,6 +9,7 @@
 #include "diml/error.h"
 #include "diml/input_file.h"
 #include "diml/sha256.h"
+#include "diml/torch_plugin.h"
 
 namespace diml {
 namespace {
@@ -83,7 +84,7 @@ std::unique_ptr<Network> make_network(const Model& model, const NetworkParams& p
   if (backend == "onednn") return make_onednn_network(model, params);
 #endif
 #if DIML_HAS_TORCH
-  if (backend == "torch") return make_torch_network(model, params);
+  if (backend == "torch") return torch_plugin().make_network(model, params);
 #endif
   std::string list = "auto";
   for (const std::string& one : known) list += ", " + one;
@@ -117,7 +118,7 @@ OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& par
 #if DIML_HAS_TORCH
     opened.preprocessing = read_sidecar(file);
     from_text(params.preprocessing, opened.preprocessing);
-    opened.network = load_torchscript_network(file, params.network);
+    opened.network = torch_plugin().load_torchscript(file, params.network);
 #else
     throw Error(file + ": TorchScript programs need libtorch-dev, which this build is without");
 #endif
