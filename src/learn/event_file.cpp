@@ -6,14 +6,14 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "diml/error.h"
+#include "diml/input_file.h"
 
 namespace diml::learn {
 namespace {
@@ -172,9 +172,8 @@ void EventFile::create(const std::string& folder) {
 
 void EventFile::continue_with(const std::string& path) {
   path_ = path;
-  std::ifstream file(path, std::ios::binary);
-  const std::string before{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) fail("cannot be read");
+  const std::vector<std::uint8_t> bytes = read_file(path);
+  const std::string before(bytes.begin(), bytes.end());
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) fail("cannot be opened");
   const std::size_t whole = whole_records(before);

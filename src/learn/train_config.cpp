@@ -29,10 +29,19 @@ bool from_text(std::string_view text, MarginalRule& rule) {
 using learn::from_text;
 using learn::to_text;
 
+// Messages are one line whatever was typed.
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
+  return line;
+}
+
 [[noreturn]] void refuse(std::string_view name, std::string_view value, const char* takes,
                          const std::string& example) {
   std::string message =
-      std::string(name) + " cannot be '" + std::string(value) + "': it takes " + takes;
+      std::string(name) + " cannot be '" + one_line(value) + "': it takes " + takes;
   if (!example.empty()) message += ", such as " + example;
   throw Error(message);
 }
@@ -182,7 +191,7 @@ void set(TrainConfig& config, std::string_view name, std::string_view value) {
   LossParams& loss = config.loss;
   if (set_number(name, value, kOfLoss, numbers_of(loss_kinds()), loss.numbers)) return;
   if (set_number(name, value, kOfMiner, numbers_of(miner_kinds()), loss.miner_numbers)) return;
-  throw Error("there is no setting '" + std::string(name) + "': the nearest is " +
+  throw Error("there is no setting '" + one_line(name) + "': the nearest is " +
               nearest_name(name, known_names()));
 }
 

@@ -1,12 +1,9 @@
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include <yaml-cpp/yaml.h>
 
 #include "diml/error.h"
+#include "diml/input_file.h"
 #include "diml/learn/train_config.h"
 #include "setting_text.h"
 #include "train_settings.h"
@@ -102,12 +99,9 @@ void emit_value(YAML::Emitter& out, const std::string& name, const std::string& 
 }  // namespace
 
 void read_yaml(const std::string& path, TrainConfig& config) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(path + ": cannot be opened: " + std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw Error(path + ": cannot be read to its end");
+  const std::vector<std::uint8_t> bytes = read_file(path);
   TrainConfig changed = config;  // all of the file or nothing of it
-  Reader(path, changed).read(text);
+  Reader(path, changed).read({bytes.begin(), bytes.end()});
   config = std::move(changed);
 }
 
@@ -131,7 +125,7 @@ std::string to_yaml(const TrainConfig& config) {
   out << YAML::EndMap;
   const std::string yaml = std::string(out.c_str()) + "\n";
 
-  // What cannot be brought back (a path that is not UTF-8, a NaN) must not look as if it could.
+  // What cannot be brought back (an infinity, say) must not look as if it could.
   TrainConfig again;
   Reader("settings", again).read(yaml);
   const auto back = settings_of(again);

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+#include "diml/learn/train_config.h"
+
+namespace diml::test {
+
+// Every setting has another value than by default, and one that is hard to write.
+inline learn::TrainConfig odd_config() {
+  learn::TrainConfig config;
+  config.dataset.name = "yes: no";
+  config.dataset.root = "/photos of \"birds\"/#1, \xC3\xA4/\ttab\nline";
+  config.dataset.skip_bad = true;
+  config.model.weights = "~";
+  config.model.architecture = "1e5";
+  config.model.dim = 511;
+  config.loss.name = "true";
+  config.loss.miner = "null";
+  config.loss.numbers = {{"margin", 0.1}, {"beta", -1e-300}};
+  config.loss.miner_numbers = {{"lower", 1.0 / 3.0}};
+  config.measure.kind = learn::MeasureKind::blended;
+  config.measure.plan_gradient = learn::PlanGradient::unrolled;
+  config.measure.match.marginals = MarginalRule::uniform;
+  config.measure.match.transport.lambda = 0.1 + 0.2;
+  config.measure.match.transport.tolerance = 5e-324;
+  config.measure.match.transport.max_iterations = -7;
+  config.measure.matcher = " blank ";
+  config.grid = 7;
+  config.pooling = "- roi";
+  config.sampler.name = "'";
+  config.sampler.batch = 18446744073709551615U;
+  config.sampler.per_class = 3;
+  config.optimiser.name = "[sgd]";
+  config.optimiser.learning_rate = 1e-5 / 3;
+  config.optimiser.weight_decay = 1e23;
+  config.optimiser.beta1 = 0.91;
+  config.optimiser.beta2 = 0.9999999;
+  config.optimiser.epsilon = 1e-9;
+  config.optimiser.momentum = 0.89;
+  config.projection_rate = 1.7976931348623157e308;
+  config.clip = 2.5;
+  config.ema = 0.999;
+  config.schedule.name = "{}";
+  config.schedule.warm_up_epochs = 5;
+  config.schedule.steps = {3, 30, 300};
+  config.schedule.gamma = 0.1;
+  config.augment = {0.2, 0.9, 0.5, 2.0, 0.25};
+  config.evaluate.every = 4;
+  config.evaluate.rerank = {1};
+  config.evaluate.select = "*val";
+  config.epochs = 2;
+  config.seed = 9223372036854775808U;
+  config.device = "cuda:1";
+  config.precision = "&bfloat16";
+  config.threads = -1;
+  config.cache_mb = 0;
+  config.checkpoint_steps = 1000000;
+  return config;
+}
+
+inline std::vector<std::pair<std::string, std::string>> default_settings() {
+  const learn::TrainConfig defaults;  // named: gcc 12 warns of a temporary
+  return learn::settings_of(defaults);
+}
+
+// `action` throws Error with one line that contains `why`.
+template <class Action>
+void expect_error(Action action, const std::string& why) {
+  try {
+    action();
+    ADD_FAILURE() << "not refused; expected: " << why;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find(why), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+}  // namespace diml::test
