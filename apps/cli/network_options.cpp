@@ -160,6 +160,9 @@ ImageOptions::Images ImageOptions::load() const {
     loaded.list.roles.push_back(static_cast<std::int64_t>(role));
     told_apart = told_apart || role != Role::both;
   }
+  if (loaded.list.paths.empty()) {
+    throw Error(root + ": no image of this split is a query or in the gallery");
+  }
   if (!told_apart) loaded.list.roles.clear();
   return loaded;
 }

@@ -82,8 +82,9 @@ void define_get(CLI::App& command, Run& chosen) {
   command.footer("Example:\n  diml weights get resnet50");
   command.callback([options, &chosen] {
     chosen = [options] {
-      const std::string kept = fetch_model(options->name);
       const std::string out = options->out.empty() ? options->name + ".safetensors" : options->out;
+      { const OutputFile told_before_the_fetch(out); }
+      const std::string kept = fetch_model(options->name);
       const Model model = load_model(kept);
       save_model(out, model);
       print(out, model);

@@ -6,8 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/temporary_folder.h"
-#include "cli/program.h"
+#include "cli/program_folder.h"
 #include "diml/grid.h"
 #include "diml/matcher.h"
 #include "diml/npy.h"
@@ -24,9 +23,8 @@ void write_integers(const std::string& path, const Shape& shape,
 // Throws unless the file is float32 of this shape.
 std::vector<float> read_floats(const std::string& path, const Shape& shape);
 
-// A folder with good input: C.npy (cells), V.npy (globals), P.npy (pairs), L.npy (labels). The
-// program runs in it, so that the names on its command line and in its messages are short.
-class GridFolder : public testing::Test {
+// A folder with good input: C.npy (cells), V.npy (globals), P.npy (pairs), L.npy (labels).
+class GridFolder : public ProgramFolder {
  protected:
   static constexpr std::size_t kImages = 12;
   static constexpr std::size_t kCells = 6;
@@ -34,27 +32,16 @@ class GridFolder : public testing::Test {
 
   GridFolder();
 
-  std::string at(const std::string& name) const { return folder_ / name; }
-
   // `diml match` from the four files into S.npy, and `diml evaluate`, each with `more` options.
   static Arguments match(const Arguments& more = {});
   static Arguments evaluate(const Arguments& more = {});
 
-  ProgramResult run(const Arguments& arguments, ProgramSettings settings = {}) const;
-  // Fails the test where the program does; returns what it printed.
-  std::string run_well(const Arguments& arguments, const ProgramSettings& settings = {}) const;
   // The scores that `diml match` writes with these options, one a pair.
   std::vector<float> match_scores(const Arguments& more = {}) const;
-
-  // The program fails with one line on standard error that holds all of `named`; no file comes or
-  // goes.
-  void expect_refused(const Arguments& arguments, const std::vector<std::string>& named,
-                      const ProgramSettings& settings = {}) const;
 
   // What C.npy and V.npy hold, as the library sees it.
   GridSet grids() const;
 
-  const TemporaryFolder folder_;
   std::vector<float> cells_;    // [kImages, kCells, kDim], of any scale
   std::vector<float> globals_;  // [kImages, kDim], of any scale
   const std::vector<Pair> pairs_ = {{0, 1}, {1, 0}, {3, 3}, {11, 2}, {5, 8}, {0, 7}, {9, 10}};

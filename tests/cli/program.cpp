@@ -98,6 +98,7 @@ ProgramResult run_diml(const Arguments& arguments, const ProgramSettings& settin
   if (child == 0) become_program(pointers.data(), settings, out.writing, err.writing);
   ::close(out.writing);
   ::close(err.writing);
+  if (settings.meanwhile) settings.meanwhile(child);
   ProgramResult result;
   read_all(out.reading, result.out, err.reading, result.err);
   ::close(out.reading);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ struct ProgramSettings {
   ErrorStream error_stream = ErrorStream::pipe;
   std::string standard_output = "";  // a device that takes it instead of ProgramResult::out
   std::size_t largest_file = 0;      // bytes after which writing a file fails; 0 for no limit
-  std::vector<std::string> environment = {};  // "NAME=value", added to this process's own
+  std::vector<std::string> environment = {};        // "NAME=value", added to this process's own
+  std::function<void(int process)> meanwhile = {};  // called while it runs
 };
 
 struct ProgramResult {

@@ -1,0 +1,107 @@
+// Every layout of data sets from photos to numbers.
+
+#include <filesystem>
+
+#include "cli/photo_folder.h"
+
+namespace diml::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Integers = std::vector<std::int64_t>;
+using Json = nlohmann::json;
+
+class PhotoDatasets : public PhotoFolder {
+ protected:
+  static Arguments data(const std::string& name, const Arguments& more = {}) {
+    Arguments arguments = {"--dataset", name, "--root", "data"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  Arguments embed_data(const std::string& name, const Arguments& more = {}) const {
+    Arguments arguments = embed({"--out", "e"});
+    const Arguments rest = data(name, more);
+    arguments.insert(arguments.end(), rest.begin(), rest.end());
+    return arguments;
+  }
+  // Four classes of two photos each.
+  void put_classes() const {
+    for (std::size_t i = 0; i < 8; ++i) {
+      put_photo(i, "data/" + std::string(1, static_cast<char>('a' + i / 2)) + "/" +
+                       std::to_string(i) + ".jpg");
+    }
+  }
+};
+
+TEST_F(PhotoDatasets, FoldersOfClassesAreCarsAndAnybodysPhotos) {
+  put_classes();
+  for (const char* name : {"cars196", "folder"}) {
+    run_well(embed_data(name));
+    EXPECT_EQ(integers_in("e.labels.npy"), (Integers{2, 2, 3, 3})) << name;
+    EXPECT_EQ(lines_in("e.paths.txt").back(), "data/d/7.jpg") << name;
+  }
+  EXPECT_EQ(evaluated_photos(data("folder")), evaluated_files("e"));
+}
+
+TEST_F(PhotoDatasets, TheListsOfSopAreFollowed) {
+  put_classes();
+  const std::string heading = "image_id class_id super_class_id path\n";
+  put_text("data/Ebay_train.txt", heading + "1 1 1 a/0.jpg\n2 1 1 a/1.jpg\n");
+  put_text("data/Ebay_test.txt", heading + "3 7 1 d/7.jpg\n4 7 1 d/6.jpg\n5 9 2 c/4.jpg\n");
+  run_well(embed_data("sop"));
+  EXPECT_EQ(integers_in("e.labels.npy"), (Integers{1, 1, 2}));
+  EXPECT_EQ(lines_in("e.paths.txt").front(), "data/d/7.jpg");
+  fs::remove(at("data/d/6.jpg"));
+  expect_refused(embed_data("sop"), {"data/d/6.jpg: is missing"});
+  put_text("data/Ebay_test.txt", heading + "3 7 d/7.jpg\n");
+  expect_refused(embed_data("sop"), {"Ebay_test.txt:2"});
+}
+
+TEST_F(PhotoDatasets, QueriesAndGalleriesOfATableAreFollowed) {
+  put_classes();
+  put_text("data/images.csv",
+           "label,path,split,is_query,is_gallery\n"
+           "x,a/0.jpg,test,1,0\nx,a/1.jpg,test,0,1\nx,b/2.jpg,test,1,1\n"
+           "y,b/3.jpg,test,0,1\ny,c/4.jpg,test,0,0\ny,c/5.jpg,train,1,1\n"
+           "y,d/6.jpg,test,1,0\n");
+  run_well(embed_data("csv"));
+  EXPECT_EQ(integers_in("e.roles.npy"), (Integers{1, 2, 3, 2, 1}));
+  EXPECT_EQ(integers_in("e.labels.npy"), (Integers{0, 0, 0, 1, 1}));
+  EXPECT_EQ(lines_in("e.paths.txt")[3], "data/b/3.jpg");
+  const Json with = evaluated_files("e", {"--roles", "e.roles.npy"});
+  EXPECT_EQ(with.at("queries"), 3);
+  EXPECT_EQ(with.at("gallery"), 3);
+  EXPECT_EQ(evaluated_photos(data("csv")), with);
+  EXPECT_NE(evaluated_files("e"), with);
+  // Where every image is both there is nothing to say, nor to leave from the last call.
+  run_well(embed_data("csv", {"--split", "train"}));
+  EXPECT_FALSE(fs::exists(at("e.roles.npy")));
+  EXPECT_EQ(lines_in("e.paths.txt"), std::vector<std::string>{"data/c/5.jpg"});
+}
+
+TEST_F(PhotoDatasets, WrongTablesAndMissingFilesAreNamed) {
+  put_classes();
+  put_text("data/images.csv", "label,path,is_query\nx,a/0.jpg,maybe\n");
+  expect_refused(embed_data("csv"), {"data/images.csv:2", "maybe"});
+  put_text("data/images.csv", "label,path\nx,a/0.jpg\nx,a/none.jpg\n");
+  expect_refused(embed_data("csv"), {"data/a/none.jpg: is missing"});
+  put_text("data/images.csv", "label,path,is_query,is_gallery\nx,a/0.jpg,0,0\n");
+  expect_refused(embed_data("csv"), {"data: no image"});
+  expect_refused(embed_data("cub200"), {"images.txt", "--root"});
+}
+
+// Data sets keep their photos as they are stored; people's own are turned as the camera says.
+TEST_F(PhotoDatasets, OnlyPeoplesOwnPhotosAreTurned) {
+  const std::string turned = bytes_of(std::string(DIML_IMAGES) + "/orientation_6.jpg");
+  for (const char* name : {"a/1.jpg", "b/1.jpg"}) put_text(std::string("data/") + name, turned);
+  run_well(embed_data("cars196"));
+  const std::vector<float> stored = floats_in("e.cells.npy");
+  run_well(embed_data("folder"));
+  const std::vector<float> upright = floats_in("e.cells.npy");
+  EXPECT_NE(stored, upright);
+  run_well(embed({"--images", "data/b", "--out", "e"}));
+  EXPECT_EQ(floats_in("e.cells.npy"), upright);
+}
+
+}  // namespace
+}  // namespace diml::test
