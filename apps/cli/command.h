@@ -29,6 +29,7 @@ Run define_weights(CLI::App& command);   // with networks
 Run define_train(CLI::App& command);     // with training
 Run define_critters(CLI::App& command);  // with the DRAWING feature
 Run define_generate(CLI::App& command);
+Run define_list(CLI::App& command);
 Run define_bench(CLI::App& command);
 Run define_bench_network(CLI::App& command);  // with networks
 Run define_doctor(CLI::App& command);

@@ -39,6 +39,8 @@ constexpr std::array kCommands = {
     Command{"critters", "Draw the built-in data set: creatures made of parts, with annotations",
             "diml critters --out critters --classes 60", define_critters},
 #endif
+    Command{"list", "The losses, miners, samplers, backbones and data sets there are",
+            "diml list losses", define_list},
     Command{"bench", "How fast this machine matches", "diml bench --grid 4 --dim 128",
             define_bench},
     Command{"doctor", "What this build has, what is missing, what the machine offers",

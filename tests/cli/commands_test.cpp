@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::vector<std::string> kCommands = {"match", "evaluate", "generate",
+const std::vector<std::string> kCommands = {"match", "evaluate", "generate", "list",
                                             "bench", "doctor",   "demo"};
 
 class Program : public GridFolder {};
