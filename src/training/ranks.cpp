@@ -3,8 +3,12 @@
 #include <chrono>
 #include <cstdlib>
 
+// PyTorch's own packages leave out Gloo's headers.
+#if defined(USE_C10D_GLOO) && __has_include(<gloo/algorithm.h>)
+#define DIML_HAS_GLOO 1
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#endif
 
 #include "diml/error.h"
 
@@ -47,6 +51,8 @@ Place place_of() {
   }
   return {};
 }
+
+#if DIML_HAS_GLOO
 
 std::chrono::seconds timeout() {
   constexpr std::size_t kSeconds = 300;
@@ -146,12 +152,18 @@ class GlooRanks final : public Ranks {
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
 };
 
+#endif
+
 }  // namespace
 
 std::unique_ptr<Ranks> join_ranks() {
   const Place place = place_of();
   if (place.size == 1) return std::make_unique<Ranks>();
+#if DIML_HAS_GLOO
   return std::make_unique<GlooRanks>(place);
+#else
+  throw Error("this build trains in one process: several need Gloo's headers, libgloo-dev");
+#endif
 }
 
 }  // namespace diml::training
