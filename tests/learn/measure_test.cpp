@@ -1,0 +1,154 @@
+#include "diml/learn/measure.h"
+
+#include <gtest/gtest.h>
+
+#include "as_tensors.h"
+#include "diml/error.h"
+
+namespace diml::learn::test {
+namespace {
+
+// 6 against 9 cells, 3 against 4 grids: a transposition cannot pass.
+const PlainGrids kX = random_grids(3, 6, 7, 1);
+const PlainGrids kY = random_grids(4, 9, 7, 2);
+
+MatchParams tight() { return {.transport = {.tolerance = 1e-9, .max_iterations = 20000}}; }
+
+torch::Tensor ask(const PairMeasure& measure, Local what, const Grids& x, const Grids& y) {
+  if (what == Local::similarity) return measure.similarity(x, y);
+  return what == Local::distance ? measure.distance(x, y) : measure.noise(x, y);
+}
+
+void expect_near(const torch::Tensor& found, const Matrix& expected, double tolerance) {
+  ASSERT_EQ(found.sizes().vec(),
+            (std::vector<std::int64_t>{signed_of(expected.size()), signed_of(expected[0].size())}));
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    for (std::size_t j = 0; j < expected[i].size(); ++j) {
+      EXPECT_NEAR(found[signed_of(i)][signed_of(j)].item<double>(), expected[i][j],
+                  tolerance * (1.0 + std::abs(expected[i][j])))
+          << "pair " << i << ", " << j;
+    }
+  }
+}
+
+struct MeasureCase {
+  Kind kind;
+  Local what;
+  PlanGradient gradient;
+  MarginalRule marginals;
+};
+
+std::string name_of_case(const testing::TestParamInfo<MeasureCase>& info) {
+  const MeasureCase& c = info.param;
+  const char* local_names[] = {"Similarity", "Distance", "Noise"};
+  return std::string(local_names[static_cast<int>(c.what)]) + "_" + name_of(torch_kind(c.kind)) +
+         "_" + name_of(c.gradient) + "_" + name_of(c.marginals);
+}
+
+class Measure : public testing::TestWithParam<MeasureCase> {};
+
+TEST_P(Measure, IsWhatMatchingEveryPairInDoubleGives) {
+  const MeasureCase& c = GetParam();
+  MatchParams match = tight();
+  match.marginals = c.marginals;
+  const PairMeasure measure({.kind = torch_kind(c.kind),
+                             .plan_gradient = c.gradient,
+                             .match = match,
+                             .matcher = "reference"});
+  const Leaves x(kX);
+  const Leaves y(kY);
+  const Matrix expected = measured(c.kind, c.what, kX, kY, plans_between(kX, kY, match));
+  expect_near(ask(measure, c.what, x.grids, y.grids), expected, 2e-6);
+}
+
+std::vector<MeasureCase> measure_cases() {
+  std::vector<MeasureCase> cases;
+  for (const Local what : {Local::similarity, Local::distance, Local::noise}) {
+    cases.push_back({Kind::global, what, PlanGradient::constant, MarginalRule::cross_correlation});
+    for (const Kind kind : {Kind::structural, Kind::blended}) {
+      for (const PlanGradient gradient : {PlanGradient::constant, PlanGradient::unrolled}) {
+        for (const MarginalRule rule : {MarginalRule::cross_correlation, MarginalRule::uniform}) {
+          cases.push_back({kind, what, gradient, rule});
+        }
+      }
+    }
+  }
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(All, Measure, testing::ValuesIn(measure_cases()), name_of_case);
+
+TEST(Measures, TheFastMatcherGivesTheSameToItsPrecision) {
+  const PairMeasure fast({.kind = MeasureKind::blended});
+  const PairMeasure slow({.kind = MeasureKind::blended, .matcher = "reference"});
+  const Leaves x(kX);
+  const Leaves y(kY);
+  EXPECT_LT((fast.distance(x.grids, y.grids) - slow.distance(x.grids, y.grids))
+                .abs()
+                .max()
+                .item<double>(),
+            1e-4);
+  EXPECT_GT(fast.plan_seconds(), 0.0);
+}
+
+TEST(Measures, UnrolledGradientsAreThoseOfTheWholeComputation) {
+  const PlainGrids plain_x = random_grids(2, 3, 4, 5);
+  const PlainGrids plain_y = random_grids(2, 4, 4, 6);
+  // Always the same number of iterations: a stop that depends on the input has no derivative.
+  const PairMeasure measure(
+      {.kind = MeasureKind::structural,
+       .plan_gradient = PlanGradient::unrolled,
+       .match = {.transport = {.lambda = 0.2, .tolerance = 0.0, .max_iterations = 12}}});
+  // Different weights for the pairs, so that no two gradients cancel.
+  const torch::Tensor weights = tensor_of({1.0, -0.7, 0.4, 2.0}, {2, 2});
+  for (const Local what : {Local::similarity, Local::distance}) {
+    Leaves x(plain_x);
+    Leaves y(plain_y);
+    (ask(measure, what, x.grids, y.grids) * weights).sum().backward();
+    const auto check = [&](const torch::Tensor& leaf, bool globals, bool of_x) {
+      const std::vector<double> gradient = numbers_of(leaf.grad());
+      double largest = 0.0;
+      for (std::size_t k = 0; k < gradient.size(); ++k) {
+        constexpr double kStep = 1e-5;
+        double difference = 0.0;
+        for (const double sign : {1.0, -1.0}) {
+          PlainGrids moved_x = plain_x;
+          PlainGrids moved_y = plain_y;
+          PlainGrids& moved = of_x ? moved_x : moved_y;
+          (globals ? moved.globals : moved.cells)[k] += sign * kStep;
+          const torch::NoGradGuard no_gradient;
+          const torch::Tensor value =
+              (ask(measure, what, Leaves(moved_x).grids, Leaves(moved_y).grids) * weights).sum();
+          difference += sign * value.item<double>() / (2.0 * kStep);
+        }
+        EXPECT_NEAR(gradient[k], difference, 1e-7);
+        largest = std::max(largest, std::abs(gradient[k]));
+      }
+      EXPECT_GT(largest, 1e-3);
+    };
+    check(x.cells, false, true);
+    check(y.cells, false, false);
+    check(x.globals, true, true);  // through the marginals
+    check(y.globals, true, false);
+  }
+}
+
+TEST(Measures, AConstantPlanGivesTheGlobalsOfAStructuralMeasureNoGradient) {
+  const PairMeasure measure({.kind = MeasureKind::structural});
+  Leaves x(kX);
+  Leaves y(kY);
+  measure.similarity(x.grids, y.grids).sum().backward();
+  EXPECT_FALSE(x.globals.grad().defined());
+  EXPECT_GT(x.cells.grad().abs().max().item<double>(), 0.0);
+}
+
+TEST(Measures, NamesGoThereAndBack) {
+  for (const MeasureKind kind :
+       {MeasureKind::global, MeasureKind::structural, MeasureKind::blended}) {
+    EXPECT_EQ(measure_kind_from(name_of(kind)), kind);
+  }
+  EXPECT_THROW(measure_kind_from("structure"), Error);
+  EXPECT_THROW(plan_gradient_from("rolled"), Error);
+}
+
+}  // namespace
+}  // namespace diml::learn::test
