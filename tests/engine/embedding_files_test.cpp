@@ -227,6 +227,18 @@ TEST_F(EmbeddingFilesOnDisk, NeverStandBesideThoseOfAnEarlierCall) {
   EXPECT_EQ(NpyFile(at("labels.npy")).count(), 3U);
 }
 
+TEST_F(EmbeddingFilesOnDisk, ThatCannotBePutInPlaceLeaveNoneOfAnEarlierCallBeside) {
+  write(make_list(5));
+  fs::remove(at("labels.npy"));
+  fs::create_directories(at("labels.npy") + "/in the way");
+  EXPECT_THROW(write(list_), Error);
+  EXPECT_TRUE(fs::exists(at("cells.npy")));
+  EXPECT_FALSE(fs::exists(at("paths.txt")));  // of the five
+  fs::remove_all(at("labels.npy"));
+  write(list_, params(true));
+  EXPECT_EQ(NpyFile(at("labels.npy")).count(), NpyFile(at("cells.npy")).shape()[0]);
+}
+
 TEST_F(EmbeddingFilesOnDisk, OfAnEarlierCallStayUntilTheNewOnesAreWhole) {
   write(make_list(5));
   const std::string before = bytes_of(at("cells.npy"));
