@@ -78,15 +78,17 @@ TEST_F(EmbedInterrupted, GoesOnToTheSameFiles) {
 }
 
 TEST_F(EmbedInterrupted, AFullDiskLosesNothingThatWasWhole) {
+  // Long paths: their file is the first to be full, in the middle of a stretch whose cells are
+  // written.
+  std::string longer;
+  while (longer.size() < 400) longer += "./";
   std::string list;
-  for (std::size_t i = 0; i < 80; ++i) list += photos()[i % kTest] + "\n";
+  for (std::size_t i = 0; i < 80; ++i) list += longer + photos()[i % kTest] + "\n";
   put_text("list.txt", list);
   run_well(embed_list("whole"));
-  // Room for the cells of one stretch and a half; all else is smaller.
-  const std::size_t of_image = 4 * kDim * sizeof(float);
-  const ProgramResult full = run(embed_list("e"), {.largest_file = 50 * of_image});
+  const ProgramResult full = run(embed_list("e"), {.largest_file = 50 * longer.size()});
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_EQ(full.err, "diml embed: e.partial/cells.npy: cannot be written: File too large\n");
+  EXPECT_EQ(full.err, "diml embed: e.partial/paths.txt: cannot be written: File too large\n");
   EXPECT_EQ(noted("e"), 32u);
   run_well(embed_list("e", {"--resume"}));
   EXPECT_EQ(files_of("e"), files_of("whole"));
