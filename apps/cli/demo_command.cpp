@@ -3,12 +3,24 @@
 #include <numeric>
 
 #include "command.h"
+#include "diml/error.h"
 #include "diml/evaluate.h"
 #include "diml/generated.h"
 #include "diml/match.h"
 #include "diml/retriever.h"
 #include "progress_bar.h"
 #include "results.h"
+#if DIML_HAS_TRAINING && DIML_HAS_DRAWING
+#include <filesystem>
+
+#include "diml/critters.h"
+#include "diml/dataset.h"
+#include "diml/embedder.h"
+#include "diml/open_network.h"
+#include "diml/torch_plugin.h"
+#include "interrupt.h"
+#include "train_reporter.h"
+#endif
 
 namespace diml::cli {
 namespace {
@@ -25,8 +37,19 @@ struct Rescue {
   bool found = false;
 };
 
-Rescue find_rescue(const GeneratedGrids& generated) {
-  const GridSetView grids = generated.grids.view();
+// What the tour looks at: grids with labels, and names of the images where they have any.
+struct Exhibit {
+  GridSet grids;
+  std::vector<std::int64_t> labels;
+  std::vector<std::string> names{};
+
+  std::string name(std::size_t image) const {
+    return names.empty() ? "image " + std::to_string(image) : names[image];
+  }
+};
+
+Rescue find_rescue(const Exhibit& exhibit) {
+  const GridSetView grids = exhibit.grids.view();
   std::vector<std::int64_t> themselves(grids.size);
   std::iota(themselves.begin(), themselves.end(), std::int64_t{0});
   const Retriever retriever(grids);
@@ -35,8 +58,8 @@ Rescue find_rescue(const GeneratedGrids& generated) {
   for (std::size_t q = 0; q < grids.size; ++q) {
     const std::size_t before = static_cast<std::size_t>(scored.ranking.ids_of(q)[0]);
     const std::size_t after = static_cast<std::size_t>(reranked(scored, q, scored.head)[0]);
-    const std::int64_t label = generated.labels[q];
-    if (generated.labels[before] != label && generated.labels[after] == label) {
+    const std::int64_t label = exhibit.labels[q];
+    if (exhibit.labels[before] != label && exhibit.labels[after] == label) {
       return {q, before, after, true};
     }
   }
@@ -54,10 +77,10 @@ void print_weights(const char* title, const std::vector<double>& weights) {
   }
 }
 
-void explain(const GeneratedGrids& generated, std::size_t source, std::size_t target) {
+void explain(const Exhibit& exhibit, std::size_t source, std::size_t target) {
   MatchParams params;
   params.certificate = Certificate::duality_gap;
-  const StructuralMatch result = match(generated.grids[source], generated.grids[target], params);
+  const StructuralMatch result = match(exhibit.grids[source], exhibit.grids[target], params);
   const std::size_t cells = result.plan.cols;
   print_weights("weights of the query's cells", result.marginals.source);
   print_weights("weights of the found image's cells", result.marginals.target);
@@ -90,22 +113,124 @@ void explain(const GeneratedGrids& generated, std::size_t source, std::size_t ta
               1.0 - result.bracket->lower);
 }
 
-void run_demo() {
-  const GeneratedGrids generated = generate_grids({.size = 3000, .classes = 150, .grid = kSide});
-  std::printf("3000 generated grids of 150 classes, each a query against all the others\n\n");
-  print_table(evaluate(generated.grids.view(), generated.labels, {}, progress_bar("evaluate")));
-  const Rescue rescue = find_rescue(generated);
+void show(const Exhibit& exhibit) {
+  print_table(evaluate(exhibit.grids.view(), exhibit.labels, {}, progress_bar("evaluate")));
+  const Rescue rescue = find_rescue(exhibit);
   if (!rescue.found) return;
   std::printf(
-      "\nimage %zu: the nearest by cosine is image %zu, of another class; re-ranked, it is image "
-      "%zu, of its own. "
+      "\n%s: the nearest by cosine is %s, of another class; re-ranked, it is %s, of its own. "
       "Why?\n\n",
-      rescue.query, rescue.wrong, rescue.right);
-  explain(generated, rescue.query, rescue.right);
+      exhibit.name(rescue.query).c_str(), exhibit.name(rescue.wrong).c_str(),
+      exhibit.name(rescue.right).c_str());
+  explain(exhibit, rescue.query, rescue.right);
 }
+
+// Without pictures and networks: grids that are made up.
+void tour_of_grids() {
+  GeneratedGrids generated = generate_grids({.size = 3000, .classes = 150, .grid = kSide});
+  std::printf("3000 generated grids of 150 classes, each a query against all the others\n\n");
+  show({std::move(generated.grids), std::move(generated.labels)});
+}
+
+#if DIML_HAS_TRAINING && DIML_HAS_DRAWING
+
+struct PhotoTour {
+  std::string out = "diml-demo";
+  std::size_t classes = 60;
+  std::size_t images_per_class = 20;
+  std::size_t epochs = 16;
+
+  void run() const;
+  std::string free_run_folder() const;
+};
+
+std::string PhotoTour::free_run_folder() const {
+  for (std::size_t number = 1;; ++number) {
+    std::string folder = out + "/run" + std::to_string(number);
+    if (!std::filesystem::exists(folder)) return folder;
+  }
+}
+
+// The test split through a trained network.
+Exhibit embedded(const std::string& model, const std::string& root) {
+  OpenedNetwork opened = open_network(model);
+  Embedder embedder(std::move(opened.network), opened.preprocessing, {.grid = kSide});
+  const Dataset data = load_dataset("critters", root, Split::test);
+  Exhibit exhibit;
+  exhibit.grids = GridSet(data.samples.size(), embedder.cells_per_grid(), embedder.dim());
+  std::vector<std::string> paths;
+  for (const Sample& sample : data.samples) {
+    paths.push_back(sample.path);
+    exhibit.labels.push_back(sample.label);
+    exhibit.names.push_back(std::filesystem::path(sample.path).filename().string());
+  }
+  const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
+  embedder.embed_files(
+      paths, Orientation::as_stored, BadImages::stop, [&](const EmbeddedBatch& batch) {
+        for (std::size_t k = 0; k < batch.indices.size(); ++k) {
+          exhibit.grids.set(batch.indices[k], std::span(batch.cells).subspan(k * of_grid, of_grid),
+                            std::span(batch.globals).subspan(k * embedder.dim(), embedder.dim()));
+        }
+        return true;
+      });
+  return exhibit;
+}
+
+void PhotoTour::run() const {
+  const std::string pictures = out + "/critters";
+  if (!std::filesystem::exists(pictures)) {
+    CrittersParams params;
+    params.classes = classes;
+    params.images_per_class = images_per_class;
+    params.size = 128;
+    write_critters(pictures, params, progress_bar("draw"));
+  }
+  std::printf("%s: pictures of creatures in the layout of CUB200-2011; half of the classes train\n",
+              pictures.c_str());
+  const std::string folder = free_run_folder();
+  std::printf("%s: a small network learns from them, about a minute and a half on two cores\n\n",
+              folder.c_str());
+  TrainCall call;
+  call.out = folder;
+  call.settings = {{"dataset.name", "critters"},     {"dataset.root", pictures},
+                   {"loss.name", "margin"},          {"optimiser.learning_rate", "0.001"},
+                   {"schedule.name", "cosine"},      {"epochs", std::to_string(epochs)},
+                   {"sampler.batch", "56"},          {"sampler.per_class", "4"},
+                   {"augment.smallest_area", "0.3"}, {"evaluate.every", "4"}};
+  const Interrupt interrupt;
+  TrainHooks hooks;
+  TrainReporter reporter;
+  reporter.connect(hooks);
+  const TrainSummary summary = torch_plugin().train(call, hooks);
+  if (summary.stopped) throw Error("stopped; the run is in " + folder);
+  std::printf(
+      "\nclasses it has never seen, cosine of global vectors (0) and re-ranked structurally "
+      "(100):\n");
+  show(embedded(folder + "/best.safetensors", pictures));
+  std::printf("\nthe run: %s (config.yaml, metrics.jsonl, best.safetensors, TensorBoard events)\n",
+              folder.c_str());
+}
+
+#endif
 
 }  // namespace
 
-Run define_demo(CLI::App&) { return run_demo; }
+Run define_demo(CLI::App& command) {
+#if DIML_HAS_TRAINING && DIML_HAS_DRAWING
+  auto tour = std::make_shared<PhotoTour>();
+  auto grids = std::make_shared<bool>(false);
+  command.add_option("--out", tour->out, "Folder for the pictures and the run")
+      ->capture_default_str();
+  command.add_option("--classes", tour->classes, "Of creatures")->capture_default_str();
+  command.add_option("--images-per-class", tour->images_per_class, "Of each")
+      ->capture_default_str();
+  command.add_option("--epochs", tour->epochs, "Of training")->capture_default_str();
+  command.add_flag("--grids", *grids, "The short tour, on made-up grids, without pictures");
+  return [tour, grids] { *grids ? tour_of_grids() : tour->run(); };
+#else
+  (void)command;
+  return tour_of_grids;
+#endif
+}
 
 }  // namespace diml::cli

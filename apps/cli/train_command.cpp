@@ -1,11 +1,10 @@
 #include <cstdio>
 
-#include <unistd.h>
-
 #include "command.h"
 #include "diml/error.h"
 #include "diml/torch_plugin.h"
 #include "interrupt.h"
+#include "train_reporter.h"
 
 namespace diml::cli {
 namespace {
@@ -17,46 +16,6 @@ struct TrainCommand {
   void run();
 };
 
-// One line that is written over, on a terminal; nothing elsewhere.
-class StepLine {
- public:
-  void show(const StepReport& report) {
-    if (!terminal_) return;
-    std::fprintf(stderr, "\repoch %zu/%zu, step %zu/%zu, loss %.4f, %.0f images/s \033[K",
-                 report.epoch, report.epochs, report.step, report.steps, report.loss,
-                 report.images_per_second);
-    std::fflush(stderr);
-  }
-  void evaluating(std::size_t done, std::size_t total) {
-    if (!terminal_) return;
-    std::fprintf(stderr, "\revaluating %zu/%zu \033[K", done, total);
-    std::fflush(stderr);
-  }
-  void erase() {
-    if (terminal_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
-};
-
-void print(const EpochReport& report) {
-  if (report.epoch == 0) {
-    std::printf("%10s %9s", "untrained", "");
-  } else {
-    std::printf("epoch %4zu %9.4f", report.epoch, report.loss);
-  }
-  for (const RerankResult& result : report.results) {
-    std::printf("   K=%-4zu P@1 %6.2f RP %6.2f MAP@R %6.2f", result.rerank,
-                100.0 * result.metrics.p_at_1, 100.0 * result.metrics.r_precision,
-                100.0 * result.metrics.map_at_r);
-  }
-  if (report.epoch > 0) std::printf("   %.1f s", report.seconds);
-  if (report.is_best && report.epoch > 0) std::printf("   best");
-  std::printf("\n");
-  std::fflush(stdout);
-}
-
 void TrainCommand::run() {
   for (const std::string& text : overrides) {
     const std::size_t equals = text.find('=');
@@ -65,18 +24,11 @@ void TrainCommand::run() {
     }
     call.settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  StepLine line;
   const Interrupt interrupt;
+  TrainReporter reporter;
   TrainHooks hooks;
-  hooks.on_step = [&](const StepReport& report) { line.show(report); };
-  hooks.on_evaluate = [&](std::size_t done, std::size_t total) { line.evaluating(done, total); };
-  hooks.on_epoch = [&](const EpochReport& report) {
-    line.erase();
-    print(report);
-  };
-  hooks.stop = [] { return Interrupt::asked(); };
+  reporter.connect(hooks);
   const TrainSummary summary = torch_plugin().train(call, hooks);
-  line.erase();
   if (summary.stopped) {
     throw Error("stopped; 'diml train --resume --out " + call.out + "' goes on");
   }

@@ -121,7 +121,7 @@ TEST_F(Program, BenchWritesJsonToAFileBesideTheTable) {
 }
 
 TEST_F(Program, DemoEvaluatesAndExplains) {
-  const std::string text = run_well({"demo"});
+  const std::string text = run_well({"demo", "--grids"});
   EXPECT_NE(text.find("MAP@R"), std::string::npos) << text;
   EXPECT_NE(text.find("strongest pairs of cells"), std::string::npos) << text;
   EXPECT_NE(text.find("structural similarity"), std::string::npos) << text;
