@@ -30,7 +30,8 @@ std::unique_ptr<Network> make_network(const Model& model, const NetworkParams& p
 // A model of ours (.safetensors), by its path or by the name under which `diml weights get` keeps
 // it; or anybody's TorchScript program, whose preprocessing stands beside it in a file of the same
 // name with .json at the end, or in the overrides, and is torchvision's without both.
-OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& params = {});
+OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& params);
+OpenedNetwork open_network(const std::string& path);
 
 // The path of a model file, or of the fetched weights of that name. Throws where there is neither.
 std::string located_model(const std::string& path);

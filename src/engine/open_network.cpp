@@ -132,4 +132,9 @@ OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& par
   return opened;
 }
 
+OpenedNetwork open_network(const std::string& path) {
+  const OpenNetworkParams params;
+  return open_network(path, params);
+}
+
 }  // namespace diml
