@@ -38,24 +38,17 @@ torch::Tensor TrainableNetwork::convolved(const ConvolutionLayer& layer,
 
 torch::Tensor TrainableNetwork::normalised(const ConvolutionLayer& layer,
                                            const torch::Tensor& map) const {
-  return torch::batch_norm(map, parameters_.at(layer.norm + ".weight"),
-                           parameters_.at(layer.norm + ".bias"),
-                           statistics_.at(layer.norm + ".running_mean"),
-                           statistics_.at(layer.norm + ".running_var"),
-                           /*training=*/false, 0.0, shape_.epsilon, /*cudnn_enabled=*/true);
+  return torch::batch_norm(
+      map, parameters_.at(layer.norm + ".weight"), parameters_.at(layer.norm + ".bias"),
+      statistics_.at(layer.norm + ".running_mean"), statistics_.at(layer.norm + ".running_var"),
+      /*training=*/false, 0.0, shape_.epsilon, /*cudnn_enabled=*/true);
 }
 
 torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
-  const Convolve convolve = [&](const ConvolutionLayer& layer, const torch::Tensor& map) {
-    const torch::Tensor convolved = torch::conv2d(map, parameters_.at(layer.name + ".weight"), {},
-                                                  static_cast<std::int64_t>(layer.stride),
-                                                  static_cast<std::int64_t>(layer.padding()));
-    return torch::batch_norm(
-        convolved, parameters_.at(layer.norm + ".weight"), parameters_.at(layer.norm + ".bias"),
-        statistics_.at(layer.norm + ".running_mean"), statistics_.at(layer.norm + ".running_var"),
-        /*training=*/false, 0.0, shape_.epsilon, /*cudnn_enabled=*/true);
-  };
-  const torch::Tensor map = run_residual(architecture_, pixels, convolve);
+  const torch::Tensor map = run_residual(
+      architecture_, pixels, [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
+        return normalised(layer, convolved(layer, input));
+      });
   const torch::Tensor& projection = parameters_.at("projection.weight");
   return torch::conv2d(map, projection.unsqueeze(-1).unsqueeze(-1),
                        parameters_.at("projection.bias"));
@@ -63,14 +56,13 @@ torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
 
 void TrainableNetwork::calibrate(const torch::Tensor& pixels) {
   const torch::NoGradGuard no_gradient;
-  run_residual(architecture_, pixels,
-               [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
-                 const torch::Tensor map = convolved(layer, input);
-                 statistics_.at(layer.norm + ".running_mean").copy_(map.mean({0, 2, 3}));
-                 statistics_.at(layer.norm + ".running_var")
-                     .copy_(map.var({0, 2, 3}, /*unbiased=*/false));
-                 return normalised(layer, map);
-               });
+  run_residual(
+      architecture_, pixels, [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
+        const torch::Tensor map = convolved(layer, input);
+        statistics_.at(layer.norm + ".running_mean").copy_(map.mean({0, 2, 3}));
+        statistics_.at(layer.norm + ".running_var").copy_(map.var({0, 2, 3}, /*unbiased=*/false));
+        return normalised(layer, map);
+      });
 }
 
 Model TrainableNetwork::model() const {
@@ -87,7 +79,11 @@ void TrainableNetwork::load(const Model& model) {
     for (auto& [name, value] : *part) {
       const auto found = model.tensors.find(name);
       if (found == model.tensors.end()) throw Error("the weights have no '" + name + "'");
-      value.copy_(to_torch(found->second));
+      const torch::Tensor given = to_torch(found->second);
+      if (given.sizes() != value.sizes()) {
+        throw Error("the weights have a '" + name + "' of another shape than the network's");
+      }
+      value.copy_(given);
     }
   }
 }

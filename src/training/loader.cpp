@@ -53,13 +53,7 @@ void Loader::work() {
     const std::size_t place = place_;
     const std::vector<std::size_t>& indices = batches_[batch];
     Slot& slot = slots_[batch];
-    if (place == 0) {
-      slot.batch.indices = indices;
-      slot.missing = indices.size();
-      const auto side = static_cast<std::int64_t>(params_.size);
-      slot.batch.pixels =
-          torch::empty({static_cast<std::int64_t>(indices.size()), 3, side, side}, torch::kUInt8);
-    }
+    if (place == 0 && !begin(slot, indices)) return;
     if (++place_ == indices.size()) {
       ++batch_;
       place_ = 0;
@@ -77,6 +71,21 @@ void Loader::work() {
     lock.lock();
     if (failure && !failure_) failure_ = failure;
     if (--slot.missing == 0 || failure) changed_.notify_all();
+  }
+}
+
+bool Loader::begin(Slot& slot, const std::vector<std::size_t>& indices) {
+  slot.missing = indices.size();
+  try {
+    slot.batch.indices = indices;
+    const auto side = static_cast<std::int64_t>(params_.size);
+    slot.batch.pixels =
+        torch::empty({static_cast<std::int64_t>(indices.size()), 3, side, side}, torch::kUInt8);
+    return true;
+  } catch (...) {  // out of memory
+    failure_ = std::current_exception();
+    changed_.notify_all();
+    return false;
   }
 }
 

@@ -65,12 +65,14 @@ class Loader {
   TrainingBatch next();
 
  private:
-  void work();
-
   struct Slot {
     TrainingBatch batch;
     std::size_t missing = 0;
   };
+
+  void work();
+  // Makes room for a batch; false, with the failure noted, where there is none.
+  bool begin(Slot& slot, const std::vector<std::size_t>& indices);
 
   ImageCache& cache_;
   std::vector<std::vector<std::size_t>> batches_;

@@ -37,6 +37,20 @@ Json line_of(const EpochReport& report, double learning_rate) {
   return line;
 }
 
+EpochReport report_of(const Json& line) {
+  EpochReport report{.epoch = line.at("epoch"), .loss = line.value("loss", 0.0)};
+  for (const Json& found : line.value("results", Json::array())) {
+    RerankResult result;
+    result.rerank = found.at("rerank");
+    result.metrics.p_at_1 = found.at("p_at_1").get<double>() / 100.0;
+    result.metrics.r_precision = found.at("r_precision").get<double>() / 100.0;
+    result.metrics.map_at_r = found.at("map_at_r").get<double>() / 100.0;
+    report.results.push_back(std::move(result));
+  }
+  report.is_best = line.value("best", false);
+  return report;
+}
+
 // A whole line or nothing, and on disk.
 void append_line(const std::string& path, const std::string& line) {
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -54,39 +68,44 @@ class RunFolder::Events : public learn::EventFile {
   using learn::EventFile::EventFile;
 };
 
-RunFolder::RunFolder(std::string path, bool fresh) : path_(std::move(path)) {
+RunFolder::RunFolder(std::string path, bool fresh) : path_(std::move(path)), fresh_(fresh) {
   if (fresh && fs::exists(config())) {
     throw Error(path_ + ": holds a run already: --resume goes on with it, or name another folder");
   }
   if (!fresh && !fs::exists(config())) {
     throw Error(path_ + ": holds no run to go on with: leave out --resume");
   }
+}
+
+RunFolder::~RunFolder() = default;
+
+void RunFolder::begin(const learn::TrainConfig& config) {
   std::error_code failed;
   fs::create_directories(path_ + "/last", failed);
   if (failed) throw Error(path_ + ": cannot be made: " + failed.message());
   events_ = std::make_unique<Events>(
       path_,
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count());
-}
-
-RunFolder::~RunFolder() = default;
-
-void RunFolder::write_config(const learn::TrainConfig& config) {
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(),
+      /*append=*/!fresh_);
   OutputFile file(this->config());
   file.write(to_yaml(config));
   file.commit();
 }
 
-void RunFolder::cut_metrics(std::size_t epochs) {
+std::vector<EpochReport> RunFolder::cut_metrics(std::size_t epochs) {
+  std::vector<EpochReport> reports;
   std::ifstream before(metrics());
   OutputFile after(metrics());
   std::string line;
   while (std::getline(before, line)) {
     const Json json = Json::parse(line, nullptr, false);
     // A line that was cut off belongs to an epoch that is done again.
-    if (json.is_object() && json.value("epoch", epochs + 1) <= epochs) after.write(line + "\n");
+    if (!json.is_object() || json.value("epoch", epochs) >= epochs) continue;
+    after.write(line + "\n");
+    reports.push_back(report_of(json));
   }
   after.commit();
+  return reports;
 }
 
 void RunFolder::add_metrics(const EpochReport& report, double learning_rate) {

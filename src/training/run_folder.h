@@ -11,7 +11,7 @@ namespace diml::training {
 // A run on disk: config.yaml, metrics.jsonl, TensorBoard events, best.safetensors, last/.
 class RunFolder {
  public:
-  // fresh: nothing of an earlier run may be there.
+  // Nothing is made yet. fresh: nothing of an earlier run may be there; else there must be one.
   RunFolder(std::string path, bool fresh);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -23,10 +23,12 @@ class RunFolder {
   std::string best() const { return path_ + "/best.safetensors"; }
   std::string checkpoint() const { return path_ + "/last/checkpoint.safetensors"; }
 
-  void write_config(const learn::TrainConfig& config);
+  // Makes the folder and writes down what will run in it.
+  void begin(const learn::TrainConfig& config);
 
-  // Forgets the lines of epochs after `epochs`, which are about to be done again.
-  void cut_metrics(std::size_t epochs);
+  // Keeps the lines of the epochs below `epochs` and returns what they say: the others are about to
+  // be done again.
+  std::vector<EpochReport> cut_metrics(std::size_t epochs);
   // One line. Nothing in it depends on the clock: a run that was interrupted writes the same ones.
   void add_metrics(const EpochReport& report, double learning_rate);
   // What the curves show beside them.
@@ -35,6 +37,7 @@ class RunFolder {
  private:
   class Events;
   std::string path_;
+  bool fresh_;
   std::unique_ptr<Events> events_;
 };
 

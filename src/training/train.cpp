@@ -6,32 +6,46 @@
 #include "trainer.h"
 
 namespace diml {
+namespace {
 
-TrainSummary train(const TrainCall& call, const TrainHooks& hooks) {
+learn::TrainConfig config_of(const TrainCall& call) {
   learn::TrainConfig config;
-  const std::string kept = call.out + "/config.yaml";
-  if (call.out.empty()) throw Error("a run needs a folder: --out RUN");
-  if (call.resume) {
-    if (!std::filesystem::exists(kept)) {
-      throw Error(call.out + ": holds no run to go on with: leave out --resume");
-    }
-    read_yaml(kept, config);
-  }
+  if (call.resume) read_yaml(call.out + "/config.yaml", config);
   for (const std::string& recipe : call.recipes) read_yaml(recipe, config);
   for (const auto& [name, value] : call.settings) set(config, name, value);
   check(config);
+  if (config.precision != "float32") {
+    throw Error("precision " + config.precision + ": training knows float32 alone");
+  }
+  return config;
+}
+
+TrainSummary run(const TrainCall& call, const TrainHooks& hooks) {
+  if (call.out.empty()) throw Error("a run needs a folder: --out RUN");
+  // Looked at before the others are met: where one process ends, the rest would wait for it.
+  training::RunFolder folder(call.out, !call.resume);
+  const learn::TrainConfig config = config_of(call);
   at::set_num_threads(thread_count(config.threads));
 
   const std::unique_ptr<training::Ranks> ranks = training::join_ranks();
-  std::unique_ptr<training::RunFolder> folder;
-  if (ranks->writes()) {
-    folder = std::make_unique<training::RunFolder>(call.out, !call.resume);
+  training::Trainer trainer(config, *ranks, ranks->writes() ? &folder : nullptr, hooks);
+  if (call.resume && std::filesystem::exists(folder.checkpoint())) {
+    trainer.resume(folder.checkpoint());
   }
-  training::Trainer trainer(config, *ranks, folder.get(), hooks);
-  if (folder) folder->write_config(config);
-  const std::string checkpoint = call.out + "/last/checkpoint.safetensors";
-  if (call.resume && std::filesystem::exists(checkpoint)) trainer.resume(checkpoint);
+  // Last: settings that do not fit change nothing on disk.
+  if (ranks->writes()) folder.begin(config);
   return trainer.run();
+}
+
+}  // namespace
+
+TrainSummary train(const TrainCall& call, const TrainHooks& hooks) {
+  try {
+    return run(call, hooks);
+  } catch (const c10::Error& error) {  // pages of text, of which the first line says what
+    const std::string text = error.what_without_backtrace();
+    throw Error("LibTorch: " + text.substr(0, text.find('\n')));
+  }
 }
 
 }  // namespace diml

@@ -30,6 +30,12 @@ Model starting_model(const learn::TrainConfig& config) {
   return model_to_train(config.model.weights, config.model.dim, seed);
 }
 
+learn::MeasureParams measure_of(const learn::TrainConfig& config) {
+  learn::MeasureParams params = config.measure;
+  params.threads = config.threads;
+  return params;
+}
+
 torch::Device device_of(const std::string& name) {
   if (name != "cpu" && !torch::cuda::is_available()) {
     throw Error("device " + name + ": there is no GPU that LibTorch can use here; take device cpu");
@@ -49,7 +55,7 @@ Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
       data_(load_training_data(config_)),
       start_(starting_model(config_)),
       network_(std::make_unique<learn::TrainableNetwork>(start_, device_)),
-      measure_(config_.measure) {
+      measure_(measure_of(config_)) {
   config_.sampler.seed = config_.seed;
   config_.sampler.shards = ranks_.size();
   sampler_ = make_sampler(config_.sampler, data_.train.labels);
@@ -186,9 +192,10 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
     progress_.loss_sum += loss;
     ++progress_.steps_done;
     const double rate = static_cast<double>(images) / seconds_since(step_start);
-    if (hooks_.on_step) hooks_.on_step({epoch, config_.epochs, step + 1, steps, loss, rate});
+    if (hooks_.on_step && ranks_.writes())
+      hooks_.on_step({epoch, config_.epochs, step + 1, steps, loss, rate});
     if (folder_ != nullptr) folder_->add_step((epoch - 1) * steps + step, loss, rate);
-    stopped = hooks_.stop && hooks_.stop();
+    stopped = asked_to_stop();
     const bool due =
         config_.checkpoint_steps > 0 && progress_.steps_done % config_.checkpoint_steps == 0;
     if (stopped || (due && progress_.steps_done < steps)) {
@@ -201,6 +208,12 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
   return stopped && progress_.steps_done < steps;
 }
 
+bool Trainer::asked_to_stop() {
+  const bool own = hooks_.stop && hooks_.stop();
+  if (ranks_.size() == 1) return own;
+  return ranks_.gathered(torch::tensor({std::int64_t{own}})).any().item<bool>();
+}
+
 Model Trainer::current_model() const {
   Model model = network_->model();
   for (const auto& [name, average] : averages_) model.tensors[name] = learn::from_torch(average);
@@ -210,8 +223,8 @@ Model Trainer::current_model() const {
 }
 
 void Trainer::judge(EpochReport& report) {
-  report.results = evaluate_model(current_model(), data_.judged, data_.orientation, config_,
-                                  ranks_, hooks_.on_evaluate);
+  report.results = evaluate_model(current_model(), data_.judged, data_.orientation, config_, ranks_,
+                                  ranks_.writes() ? hooks_.on_evaluate : Progress{});
   if (folder_ == nullptr) return;
   // The last depth of re-ranking is what a user of the model would see.
   const double p_at_1 = report.results.back().metrics.p_at_1;
@@ -219,7 +232,7 @@ void Trainer::judge(EpochReport& report) {
     progress_.best_p_at_1 = p_at_1;
     progress_.best_epoch = report.epoch;
     report.is_best = true;
-    if (report.epoch > 0) save_model(folder_->best(), current_model());
+    save_model(folder_->best(), current_model());
   }
 }
 
@@ -268,15 +281,22 @@ void Trainer::resume(const std::string& path) {
   checkpoint.model = {};
   checkpoint.tensors.clear();
   progress_ = std::move(checkpoint);
-  if (folder_ != nullptr) folder_->cut_metrics(progress_.epochs_done);
+  resumed_ = true;
+  if (folder_ == nullptr) return;
+  for (const EpochReport& report : folder_->cut_metrics(progress_.epochs_done + 1)) {
+    if (report.epoch == 0) summary_.untrained = report;
+    if (report.epoch == progress_.best_epoch) summary_.best = report;
+    summary_.last = report;
+  }
 }
 
 TrainSummary Trainer::run() {
-  if (progress_.epochs_done == 0 && progress_.steps_done == 0) {
+  if (!resumed_) {
+    if (folder_ != nullptr) folder_->cut_metrics(0);  // of a run that ended before its checkpoint
     EpochReport untrained{.epoch = 0, .epochs = config_.epochs};
     judge(untrained);
     if (folder_ != nullptr) folder_->add_metrics(untrained, 0.0);
-    if (hooks_.on_epoch) hooks_.on_epoch(untrained);
+    if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(untrained);
     summary_.untrained = summary_.best = summary_.last = untrained;
     save(0, 0);
   }
@@ -295,11 +315,11 @@ TrainSummary Trainer::run() {
     progress_.loss_sum = 0.0;
     progress_.epochs_done = epoch;
     save(epoch, 0);
-    if (hooks_.on_epoch) hooks_.on_epoch(report);
+    if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(report);
     summary_.last = report;
     if (report.is_best) summary_.best = report;
     ranks_.barrier();
-    if (hooks_.stop && hooks_.stop()) {
+    if (asked_to_stop()) {
       summary_.stopped = epoch < config_.epochs;
       break;
     }

@@ -34,6 +34,8 @@ class Trainer {
   Model current_model() const;  // averaged where averages are kept
   void save(std::size_t epochs_done, std::size_t steps_done);
   [[noreturn]] void fail_on_nan(const TrainingBatch& batch, std::size_t epoch, std::size_t step);
+  // One that is asked stops all: they end after the same step.
+  bool asked_to_stop();
   double rate_at(std::size_t epoch, std::size_t step, std::size_t steps) const;
 
   learn::TrainConfig config_;
@@ -50,6 +52,7 @@ class Trainer {
   std::unique_ptr<learn::Sampler> sampler_;
   std::unique_ptr<ImageCache> cache_;
   std::map<std::string, torch::Tensor> averages_;
+  bool resumed_ = false;
   Checkpoint progress_;  // its counters; arrays are filled in when it is written
   TrainSummary summary_;
 };
