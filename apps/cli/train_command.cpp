@@ -12,9 +12,24 @@ namespace {
 struct TrainCommand {
   TrainCall call;
   std::vector<std::string> overrides;  // name=value
+  std::string json;
 
   void run();
 };
+
+// The contract of `diml train --json`: percentages under the names of metrics.jsonl.
+Json to_json(const EpochReport& report) {
+  Json json = {{"epoch", report.epoch}};
+  if (report.epoch > 0) json["loss"] = report.loss;
+  json["results"] = Json::array();
+  for (const RerankResult& result : report.results) {
+    json["results"].push_back({{"rerank", result.rerank},
+                               {"p_at_1", 100.0 * result.metrics.p_at_1},
+                               {"r_precision", 100.0 * result.metrics.r_precision},
+                               {"map_at_r", 100.0 * result.metrics.map_at_r}});
+  }
+  return json;
+}
 
 void TrainCommand::run() {
   for (const std::string& text : overrides) {
@@ -25,14 +40,23 @@ void TrainCommand::run() {
     call.settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   const Interrupt interrupt;
-  TrainReporter reporter;
+  JsonOutput output(json);
+  TrainReporter reporter(!output.takes_standard_output());
   TrainHooks hooks;
   reporter.connect(hooks);
   const TrainSummary summary = torch_plugin().train(call, hooks);
   if (summary.stopped) {
     throw Error("stopped; 'diml train --resume --out " + call.out + "' goes on");
   }
-  std::printf("best: epoch %zu, %s/best.safetensors\n", summary.best.epoch, call.out.c_str());
+  if (summary.best.results.empty()) return;  // of several processes one speaks
+  const std::string best = call.out + "/best.safetensors";
+  if (!output.takes_standard_output()) {
+    std::printf("best: epoch %zu, %s\n", summary.best.epoch, best.c_str());
+  }
+  output.write({{"model", best},
+                {"untrained", to_json(summary.untrained)},
+                {"best", to_json(summary.best)},
+                {"last", to_json(summary.last)}});
 }
 
 }  // namespace
@@ -66,6 +90,9 @@ Run define_train(CLI::App& command) {
   command.add_option("--set", options->overrides, "Any setting: --set loss.margin=0.3");
   command.add_option("--out", call.out, "The run's folder")->required();
   command.add_flag("--resume", call.resume, "Go on from the folder's last checkpoint");
+  command.add_option("--json", options->json,
+                     "The results before, at the best and at the end, to a file; - for standard "
+                     "output");
   return [options] { options->run(); };
 }
 

@@ -7,8 +7,25 @@
 #include "interrupt.h"
 
 namespace diml::cli {
+namespace {
 
-TrainReporter::TrainReporter() : terminal_(isatty(STDERR_FILENO) != 0) {}
+// "3 h 05 min", "12 min", "40 s".
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<long long>(seconds + 0.5);
+  char text[64];
+  if (whole >= 3600) {
+    std::snprintf(text, sizeof(text), "%lld h %02lld min", whole / 3600, whole % 3600 / 60);
+  } else if (whole >= 60) {
+    std::snprintf(text, sizeof(text), "%lld min", whole / 60);
+  } else {
+    std::snprintf(text, sizeof(text), "%lld s", whole);
+  }
+  return text;
+}
+
+}  // namespace
+
+TrainReporter::TrainReporter(bool lines) : terminal_(isatty(STDERR_FILENO) != 0), lines_(lines) {}
 
 void TrainReporter::connect(TrainHooks& hooks) {
   hooks.on_step = [this](const StepReport& report) { step(report); };
@@ -19,10 +36,23 @@ void TrainReporter::connect(TrainHooks& hooks) {
 
 void TrainReporter::step(const StepReport& report) {
   if (!terminal_) return;
-  std::fprintf(stderr, "\repoch %zu/%zu, step %zu/%zu, loss %.4f, %.0f images/s \033[K",
+  std::fprintf(stderr, "\repoch %zu/%zu, step %zu/%zu, loss %.4f, %.0f images/s%s \033[K",
                report.epoch, report.epochs, report.step, report.steps, report.loss,
-               report.images_per_second);
+               report.images_per_second, left_after(report).c_str());
   std::fflush(stderr);
+}
+
+std::string TrainReporter::left_after(const StepReport& report) {
+  const auto now = std::chrono::steady_clock::now();
+  if (steps_seen_++ == 0) {
+    first_step_ = now;
+    return "";
+  }
+  const double for_one = std::chrono::duration<double>(now - first_step_).count() /
+                         static_cast<double>(steps_seen_ - 1);
+  const std::size_t left =
+      (report.epochs - report.epoch) * report.steps + report.steps - report.step;
+  return ", " + duration_text(for_one * static_cast<double>(left)) + " left";
 }
 
 void TrainReporter::evaluating(std::size_t done, std::size_t total) {
@@ -37,7 +67,7 @@ void TrainReporter::erase() {
 
 void TrainReporter::epoch(const EpochReport& report) {
   erase();
-  if (report.results.empty()) return;
+  if (!lines_ || report.results.empty()) return;
   if (report.epoch == 0) {
     std::printf("%10s %9s", "untrained", "");
   } else {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <chrono>
+#include <string>
+
 #include "diml/train.h"
 
 namespace diml::cli {
@@ -8,7 +11,11 @@ namespace diml::cli {
 // every evaluated epoch.
 class TrainReporter {
  public:
-  TrainReporter();
+  // lines: whether epochs are told on standard output.
+  explicit TrainReporter(bool lines = true);
+  ~TrainReporter() { erase(); }
+  TrainReporter(const TrainReporter&) = delete;
+  TrainReporter& operator=(const TrainReporter&) = delete;
 
   // Must outlive the training.
   void connect(TrainHooks& hooks);
@@ -18,8 +25,13 @@ class TrainReporter {
   void evaluating(std::size_t done, std::size_t total);
   void epoch(const EpochReport& report);
   void erase();
+  // At the rate since the first step that was seen here, evaluations included.
+  std::string left_after(const StepReport& report);
 
   bool terminal_;
+  bool lines_;
+  std::size_t steps_seen_ = 0;
+  std::chrono::steady_clock::time_point first_step_{};
 };
 
 }  // namespace diml::cli
