@@ -69,8 +69,9 @@ void Loader::work() {
       failure = std::current_exception();
     }
     lock.lock();
+    // The image stays missing: its batch must never look whole.
     if (failure && !failure_) failure_ = failure;
-    if (--slot.missing == 0 || failure) changed_.notify_all();
+    if (failure || --slot.missing == 0) changed_.notify_all();
   }
 }
 
