@@ -1,0 +1,127 @@
+#include "diml/learn/trainable_network.h"
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+#include "diml/network.h"
+
+namespace diml::learn {
+namespace {
+
+// With statistics, scales and shifts that are not those of a new network.
+Model lived_in(const char* architecture) {
+  Model model = make_model(architecture, StridePlace::in_3x3, 16, 5);
+  torch::manual_seed(1);
+  for (auto& [name, tensor] : model.tensors) {
+    const auto count = static_cast<std::int64_t>(tensor.count());
+    torch::Tensor values;
+    if (name.ends_with(".running_var")) values = torch::rand({count}) + 0.5;
+    if (name.ends_with(".running_mean")) values = 0.1 * torch::randn({count});
+    if (name.ends_with("bn1.weight") || name.ends_with("bn2.weight")) {
+      values = torch::rand({count}) + 0.5;
+    }
+    if (name.ends_with(".bias")) values = 0.1 * torch::randn({count});
+    if (!values.defined()) continue;
+    tensor = make_tensor(tensor.shape, {values.data_ptr<float>(), tensor.count()});
+  }
+  return model;
+}
+
+torch::Tensor some_pixels(std::int64_t images, std::int64_t side) {
+  torch::manual_seed(2);
+  return torch::randn({images, 3, side, side});
+}
+
+TEST(TrainableNetwork, SeesWhatTheNetworkThatSearchesSees) {
+  const Model model = lived_in("small");
+  const torch::Tensor pixels = some_pixels(3, 64);
+  const torch::Tensor map = TrainableNetwork(model, torch::kCPU).forward(pixels).detach();
+  const std::unique_ptr<Network> folded = make_torch_network(model, {});
+  const MapShape shape = folded->output_shape(64, 64);
+  ASSERT_EQ(map.sizes(), (std::vector<std::int64_t>{3, static_cast<std::int64_t>(shape.channels),
+                                                    static_cast<std::int64_t>(shape.height),
+                                                    static_cast<std::int64_t>(shape.width)}));
+  torch::Tensor other = torch::empty({3, map.size(2), map.size(3), map.size(1)});
+  folded->forward({pixels.data_ptr<float>(), static_cast<std::size_t>(pixels.numel())}, 3, 64, 64,
+                  {other.data_ptr<float>(), static_cast<std::size_t>(other.numel())});
+  const auto largest = map.abs().max().item<double>();
+  EXPECT_GT(largest, 0.0);
+  EXPECT_LT((map - other.permute({0, 3, 1, 2})).abs().max().item<double>(), 1e-5 * largest);
+}
+
+TEST(TrainableNetwork, TheGradientReachesEveryParameterAndNoStatistic) {
+  const Model model = lived_in("small");
+  const TrainableNetwork network(model, torch::kCPU);
+  network.forward(some_pixels(2, 64)).square().sum().backward();
+  std::size_t statistics = 0;
+  for (const auto& [name, tensor] : model.tensors) {
+    const bool learns = network.parameters().contains(name);
+    statistics += learns ? 0 : 1;
+    EXPECT_EQ(learns, name.find(".running_") == std::string::npos) << name;
+  }
+  EXPECT_GT(statistics, 0u);
+  for (const auto& [name, value] : network.parameters()) {
+    ASSERT_TRUE(value.grad().defined()) << name;
+    EXPECT_GT(value.grad().abs().max().item<double>(), 0.0) << name;
+  }
+  // Frozen: looking at images changes nothing.
+  const Model after = network.model();
+  for (const auto& [name, tensor] : model.tensors) {
+    EXPECT_EQ(after.tensors.at(name).bytes, tensor.bytes) << name;
+  }
+}
+
+TEST(TrainableNetwork, CalibratedMapsHaveMeanZeroAndVarianceOne) {
+  TrainableNetwork network(make_model("small", StridePlace::in_3x3, 16, 5), torch::kCPU);
+  const torch::Tensor pixels = 3.0 * some_pixels(4, 64) + 1.0;
+  network.calibrate(pixels);
+  const Model calibrated = network.model();
+  const auto values = [&](const std::string& name) {
+    return torch::tensor(calibrated.tensors.at(name).floats());
+  };
+  // The first layer, whose map can be had by hand.
+  const torch::Tensor weight = network.parameters().at("conv1.weight").detach();
+  const std::int64_t padding = weight.size(2) / 2;
+  bool found = false;
+  for (const std::int64_t stride : {1, 2}) {
+    const torch::Tensor map = torch::conv2d(pixels, weight, {}, stride, padding);
+    const torch::Tensor normal =
+        (map - values("bn1.running_mean").view({1, -1, 1, 1})) /
+        (values("bn1.running_var").view({1, -1, 1, 1}) + calibrated.epsilon).sqrt();
+    found = found || (normal.mean({0, 2, 3}).abs().max().item<double>() < 1e-4 &&
+                      (normal.var({0, 2, 3}, false) - 1.0).abs().max().item<double>() < 1e-3);
+  }
+  EXPECT_TRUE(found);
+  for (const auto& [name, tensor] : calibrated.tensors) {
+    if (!name.ends_with(".running_var")) continue;
+    for (const float variance : tensor.floats()) {
+      EXPECT_GE(variance, 0.0F) << name;
+      EXPECT_NE(variance, 1.0F) << name;
+    }
+  }
+  // Every layer saw what the ones before it now give: a second time changes nothing.
+  network.calibrate(pixels);
+  const Model again = network.model();
+  for (const auto& [name, tensor] : calibrated.tensors) {
+    EXPECT_EQ(again.tensors.at(name).bytes, tensor.bytes) << name;
+  }
+}
+
+TEST(TrainableNetwork, TakesTheArraysOfItsOwnShapeAlone) {
+  const Model model = lived_in("small");
+  TrainableNetwork network(make_model("small", StridePlace::in_3x3, 16, 9), torch::kCPU);
+  network.load(model);
+  const Model loaded = network.model();
+  for (const auto& [name, tensor] : model.tensors) {
+    EXPECT_EQ(loaded.tensors.at(name).bytes, tensor.bytes) << name;
+  }
+  EXPECT_THROW(network.load(make_model("small", StridePlace::in_3x3, 1, 9)), Error);
+  Model fewer = model;
+  fewer.tensors.erase("conv1.weight");
+  EXPECT_THROW(network.load(fewer), Error);
+  EXPECT_THROW(TrainableNetwork(make_model("small", StridePlace::in_3x3, 0, 1), torch::kCPU),
+               Error);
+}
+
+}  // namespace
+}  // namespace diml::learn
