@@ -87,6 +87,9 @@ Run define_train(CLI::App& command) {
   setting("--seed", "seed", "Other seed, other run");
   setting("--device", "device", "cpu or cuda");
   setting("--threads", "threads", "Threads; 0 for all cores");
+  command.add_flag_callback(
+      "--skip-bad", [options] { options->call.settings.emplace_back("dataset.skip_bad", "true"); },
+      "Go on without images that cannot be read");
   command.add_option("--set", options->overrides, "Any setting: --set loss.margin=0.3");
   command.add_option("--out", call.out, "The run's folder")->required();
   command.add_flag("--resume", call.resume, "Go on from the folder's last checkpoint");

@@ -1,5 +1,7 @@
 #include "loader.h"
 
+#include "diml/error.h"
+
 namespace diml::training {
 
 ImageCache::ImageCache(std::vector<std::string> paths, Orientation orientation,
@@ -62,7 +64,7 @@ void Loader::work() {
     lock.unlock();
     std::exception_ptr failure;
     try {
-      augment(*cache_.get(indices[place]), params_.size, params_.channels, params_.augment,
+      augment(*image_at(indices[place]), params_.size, params_.channels, params_.augment,
               Random(mixed_seed(params_.seed, batch, params_.first_place + place)),
               {planes, of_image});
     } catch (...) {
@@ -72,6 +74,26 @@ void Loader::work() {
     // The image stays missing: its batch must never look whole.
     if (failure && !failure_) failure_ = failure;
     if (failure || --slot.missing == 0) changed_.notify_all();
+  }
+}
+
+std::shared_ptr<const Image> Loader::image_at(std::size_t index) {
+  try {
+    return cache_.get(index);
+  } catch (const Error& error) {
+    if (params_.stand_ins.empty()) {
+      throw Error(std::string(error.what()) + " (--skip-bad goes on without it)");
+    }
+    const std::size_t count = cache_.size();
+    for (std::size_t k = 1; k < count; ++k) {
+      const std::size_t other = (index + k) % count;
+      if (params_.stand_ins[other] != params_.stand_ins[index]) continue;
+      try {
+        return cache_.get(other);
+      } catch (const Error&) {  // bad as well
+      }
+    }
+    throw Error(std::string(error.what()) + ", nor can any other image of its class");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -49,6 +50,9 @@ struct LoaderParams {
   std::size_t first_place = 0;  // of these images in a batch that several processes share
   std::size_t threads = 2;
   std::size_t ahead = 3;  // batches that wait, decoded, at most
+  // Labels of the cache's images, or empty. With them, the next image of its class stands in for
+  // one that cannot be read.
+  std::span<const std::int64_t> stand_ins{};
 };
 
 // The batches of an epoch, decoded and augmented by threads of their own a few batches ahead.
@@ -71,6 +75,7 @@ class Loader {
   };
 
   void work();
+  std::shared_ptr<const Image> image_at(std::size_t index);
   // Makes room for a batch; false, with the failure noted, where there is none.
   bool begin(Slot& slot, const std::vector<std::size_t>& indices);
 

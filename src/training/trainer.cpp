@@ -106,7 +106,8 @@ void Trainer::calibrate() {
   LoaderParams params{.size = start_.preprocessing.crop,
                       .channels = start_.preprocessing.channels,
                       .augment = config_.augment,
-                      .seed = mixed_seed(config_.seed, kAugment, 0)};
+                      .seed = mixed_seed(config_.seed, kAugment, 0),
+                      .stand_ins = stand_ins()};
   Loader loader(*cache_, std::move(batches), 0, params);
   network_->calibrate(to_pixels(loader.next().pixels, start_.preprocessing, device_));
 }
@@ -134,12 +135,12 @@ double Trainer::run_step(const TrainingBatch& batch, std::size_t epoch, std::siz
   const torch::Tensor loss =
       (*loss_)({grids, labels, measure_, mixed_seed(config_.seed, kStep, epoch * steps + step)});
   const auto value = loss.item<double>();
-  if (!std::isfinite(value)) fail_on_nan(batch, epoch, step);
+  if (!std::isfinite(value)) fail_on_nan("the loss", batch, epoch, step);
   if (loss.requires_grad()) {
     loss.backward();
     ranks_.sum_gradients(network_->parameters());
     const double length = optimiser_->clip(config_.clip);
-    if (!std::isfinite(length)) fail_on_nan(batch, epoch, step);
+    if (!std::isfinite(length)) fail_on_nan("the gradient", batch, epoch, step);
     optimiser_->step(rate_at(epoch, step, steps));
   }
   const torch::NoGradGuard no_gradient;
@@ -149,7 +150,17 @@ double Trainer::run_step(const TrainingBatch& batch, std::size_t epoch, std::siz
   return value;
 }
 
-void Trainer::fail_on_nan(const TrainingBatch& batch, std::size_t epoch, std::size_t step) {
+void Trainer::expect_numbers(const TrainingBatch& batch, std::size_t epoch, std::size_t step) {
+  const torch::NoGradGuard no_gradient;
+  const torch::Tensor map =
+      network_->forward(to_pixels(batch.pixels, start_.preprocessing, device_));
+  if (!map.isfinite().all().item<bool>()) {
+    fail_on_nan("what the network gives", batch, epoch, step);
+  }
+}
+
+void Trainer::fail_on_nan(const std::string& what, const TrainingBatch& batch, std::size_t epoch,
+                          std::size_t step) {
   std::string list;
   for (const std::size_t index : batch.indices) list += cache_->path(index) + "\n";
   std::string where;
@@ -160,7 +171,7 @@ void Trainer::fail_on_nan(const TrainingBatch& batch, std::size_t epoch, std::si
     where = "; all files of the batch: " + file.path() + "; the last good checkpoint is kept in " +
             folder_->path() + "/last";
   }
-  throw Error("the loss is not a number in epoch " + std::to_string(epoch) + ", step " +
+  throw Error(what + " is not a number in epoch " + std::to_string(epoch) + ", step " +
               std::to_string(step + 1) + ", on " + cache_->path(batch.indices.front()) + " and " +
               std::to_string(batch.indices.size() - 1) + " more" + where +
               ": lower optimiser.learning_rate or set optimiser.clip");
@@ -180,7 +191,8 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
                       .augment = config_.augment,
                       .seed = mixed_seed(config_.seed, kAugment, epoch),
                       .first_place = ranks_.rank() * own,
-                      .threads = loader_threads(config_)};
+                      .threads = loader_threads(config_),
+                      .stand_ins = stand_ins()};
   Loader loader(*cache_, std::move(batches), progress_.steps_done, params);
   const double plans_before = measure_.plan_seconds();
   auto start = Clock::now();
@@ -188,7 +200,8 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
   while (progress_.steps_done < steps && !stopped) {
     const auto step_start = Clock::now();
     const std::size_t step = progress_.steps_done;
-    const double loss = run_step(loader.next(), epoch, step, steps);
+    const TrainingBatch batch = loader.next();
+    const double loss = run_step(batch, epoch, step, steps);
     progress_.loss_sum += loss;
     ++progress_.steps_done;
     const double rate = static_cast<double>(images) / seconds_since(step_start);
@@ -198,6 +211,7 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
     stopped = asked_to_stop();
     const bool due =
         config_.checkpoint_steps > 0 && progress_.steps_done % config_.checkpoint_steps == 0;
+    if (stopped || due || progress_.steps_done == steps) expect_numbers(batch, epoch, step);
     if (stopped || (due && progress_.steps_done < steps)) {
       save(epoch - 1, progress_.steps_done);
     }

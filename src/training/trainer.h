@@ -33,7 +33,15 @@ class Trainer {
   void judge(EpochReport& report);
   Model current_model() const;  // averaged where averages are kept
   void save(std::size_t epochs_done, std::size_t steps_done);
-  [[noreturn]] void fail_on_nan(const TrainingBatch& batch, std::size_t epoch, std::size_t step);
+  // Labels, where bad images are skipped.
+  std::span<const std::int64_t> stand_ins() const {
+    return config_.dataset.skip_bad ? std::span<const std::int64_t>(data_.train.labels)
+                                    : std::span<const std::int64_t>();
+  }
+  // The weights after a step, before they are written anywhere.
+  void expect_numbers(const TrainingBatch& batch, std::size_t epoch, std::size_t step);
+  [[noreturn]] void fail_on_nan(const std::string& what, const TrainingBatch& batch,
+                                std::size_t epoch, std::size_t step);
   // One that is asked stops all: they end after the same step.
   bool asked_to_stop();
   double rate_at(std::size_t epoch, std::size_t step, std::size_t steps) const;
