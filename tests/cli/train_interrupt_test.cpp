@@ -91,6 +91,15 @@ TEST_F(TrainInterrupted, WhatIsNotANumberStopsTheRun) {
   EXPECT_EQ(lines("run"), 3u);
 }
 
+TEST_F(TrainInterrupted, WeightsThatGiveNoNumbersAreNotKept) {
+  // One step an epoch, and its loss is still a number; no evaluation would notice.
+  const ProgramResult result = run(train("run", {"optimiser.learning_rate=1e10", "sampler.batch=24",
+                                                 "sampler.per_class=6", "evaluate.every=9"}));
+  expect_one_line(result,
+                  {"what the network gives is not a number in epoch 1, step 1", "run/last"});
+  EXPECT_EQ(read_safetensors(checkpoint_file("run")).metadata.at("epochs_done"), "0");
+}
+
 TEST_F(TrainInterrupted, AFullDiskKeepsTheLastCheckpoint) {
   run_well(train("whole", {"epochs=2"}));
   run_well(train("run", {"epochs=1"}));

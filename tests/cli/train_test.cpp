@@ -165,6 +165,24 @@ TEST_F(Train, BeginsWithTrainedWeights) {
   }
 }
 
+TEST_F(Train, SkipsBadImages) {
+  const std::string images = at("critters/images");
+  for (const char* of_class : {"/001.", "/008."}) {  // one that trains, one that tests
+    for (const auto& entry : fs::recursive_directory_iterator(images)) {
+      if (!entry.is_regular_file() || entry.path().string().find(of_class) == std::string::npos) {
+        continue;
+      }
+      write_bytes(entry.path(), "no image");
+      break;
+    }
+  }
+  expect_one_line(run(train("run", {"epochs=1"})), {"critters/images/00", "--skip-bad"});
+  run_well(train("skips", {"epochs=1"}, {"--skip-bad"}));
+  EXPECT_EQ(epochs_of("skips").size(), 2u);
+  run_well({"train", "--recipe", "skips/config.yaml", "--out", "again"});
+  EXPECT_EQ(metrics_of("again"), metrics_of("skips"));
+}
+
 class WrongTrain : public TrainFolder {};
 
 TEST_F(WrongTrain, NamesAreAnsweredWithTheNearest) {
@@ -214,7 +232,7 @@ TEST_F(WrongTrain, ABadImageIsNamed) {
   for (const auto& entry : fs::recursive_directory_iterator(photos)) {
     if (entry.is_regular_file()) write_bytes(entry.path(), "");
   }
-  expect_one_line(run(train("other")), {".jpg: is empty"});
+  expect_one_line(run(train("other")), {".jpg: is empty", "--skip-bad"});
 }
 
 TEST_F(WrongTrain, ACheckpointOfAnotherNetworkIsRefused) {

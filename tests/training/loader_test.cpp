@@ -127,6 +127,31 @@ TEST_F(LoaderOfFiles, AFileThatCannotBeReadIsNamedAfterWhatCameBefore) {
   }
 }
 
+TEST_F(LoaderOfFiles, TheNextOfItsClassStandsInForABadImage) {
+  const std::vector<std::int64_t> labels = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+  const auto pixels_of = [&](std::size_t index) {
+    ImageCache images = cache();
+    LoaderParams with_stand_ins = params(2);
+    with_stand_ins.stand_ins = labels;
+    return Loader(images, {{index}}, 0, with_stand_ins).next().pixels;
+  };
+  const torch::Tensor eighth = pixels_of(8);
+  const torch::Tensor first = pixels_of(1);
+  remove(4);
+  remove(6);
+  remove(11);
+  EXPECT_TRUE(pixels_of(8).equal(eighth));
+  EXPECT_TRUE(pixels_of(4).equal(eighth));  // 6 is bad as well
+  EXPECT_TRUE(pixels_of(11).equal(first));  // round the end
+  for (std::size_t k = 1; k < kFiles; k += 2) remove(k);
+  try {
+    pixels_of(3);
+    FAIL() << "it was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find(paths_[3]), 0u) << error.what();
+  }
+}
+
 TEST_F(LoaderOfFiles, EndsInTheMiddle) {
   ImageCache images = cache();
   for (int time = 0; time < 20; ++time) {
