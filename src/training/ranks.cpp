@@ -79,13 +79,13 @@ class GlooRanks final : public Ranks {
     options.waitWorkers = false;
     options.timeout = timeout();
     guarded("join", [&] {
-      const auto store = c10::make_intrusive<c10d::TCPStore>(host, options);
+      store_ = c10::make_intrusive<c10d::TCPStore>(host, options);
       auto settings = c10d::ProcessGroupGloo::Options::create(timeout());
       settings->devices.push_back(host == "127.0.0.1" || host == "localhost"
                                       ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
                                       : c10d::ProcessGroupGloo::createDefaultDevice());
       settings->threads = 2;
-      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store, static_cast<int>(place.rank),
+      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(place.rank),
                                                            static_cast<int>(place.size), settings);
     });
   }
@@ -128,8 +128,18 @@ class GlooRanks final : public Ranks {
     }
   }
 
-  void barrier() override {
-    guarded("wait", [&] { group_->barrier()->wait(); });
+  // Its word in the store: a barrier of Gloo would give up after the timeout, while the end of the
+  // process that serves the store is noticed at once.
+  void wait_for_writer() override {
+    constexpr std::chrono::hours kForEver(24 * 365);
+    const std::string word = "diml_writer_" + std::to_string(++words_);
+    guarded("wait", [&] {
+      if (writes()) {
+        store_->set(word, std::vector<std::uint8_t>{1});
+      } else {
+        store_->wait({word}, kForEver);
+      }
+    });
   }
 
  private:
@@ -149,6 +159,8 @@ class GlooRanks final : public Ranks {
   }
 
   Place place_;
+  std::size_t words_ = 0;
+  c10::intrusive_ptr<c10d::TCPStore> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
 };
 

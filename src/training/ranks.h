@@ -25,7 +25,8 @@ class Ranks {
   virtual torch::Tensor gathered(const torch::Tensor& own) { return own; }
   // Sums in place over the ranks.
   virtual void sum_gradients(const std::map<std::string, torch::Tensor>& /*values*/) {}
-  virtual void barrier() {}
+  // Until the one that writes has come as far, however long it evaluates.
+  virtual void wait_for_writer() {}
 };
 
 // From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (torchrun), or from what mpirun and Slurm set;

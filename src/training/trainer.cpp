@@ -313,6 +313,7 @@ TrainSummary Trainer::run() {
     if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(untrained);
     summary_.untrained = summary_.best = summary_.last = untrained;
     save(0, 0);
+    ranks_.wait_for_writer();
   }
   for (std::size_t epoch = progress_.epochs_done + 1; epoch <= config_.epochs; ++epoch) {
     EpochReport report{.epoch = epoch, .epochs = config_.epochs};
@@ -332,7 +333,7 @@ TrainSummary Trainer::run() {
     if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(report);
     summary_.last = report;
     if (report.is_best) summary_.best = report;
-    ranks_.barrier();
+    ranks_.wait_for_writer();
     if (asked_to_stop()) {
       summary_.stopped = epoch < config_.epochs;
       break;
