@@ -65,8 +65,7 @@ TEST_F(TrainRanks, TheirGradientIsThatOfOne) {
   const std::vector<Arguments> losses = {
       {"loss.name=contrastive"},
       {"loss.name=margin", "measure.kind=blended"},
-      {"loss.name=proxyanchor"},
-      {"loss.name=softmax", "measure.kind=blended"},
+      {"loss.name=proxyanchor", "measure.kind=blended"},
   };
   for (std::size_t k = 0; k < losses.size(); ++k) {
     SCOPED_TRACE(losses[k].front());
@@ -126,6 +125,22 @@ TEST_F(TrainRanks, OneThatDiesEndsTheOther) {
   EXPECT_EQ(both[1].exit_code, 128 + SIGKILL);
   expect_one_line(both[0], {"process 0 of 2", "one of them has ended", "--resume"});
   EXPECT_LT(std::chrono::steady_clock::now() - died, 20s);
+}
+
+TEST_F(TrainRanks, TheOneThatWritesEndsTheOtherAsWell) {
+  const Arguments arguments = train("run", {"epochs=1000", "evaluate.every=1000"});
+  const std::string port = "MASTER_PORT=" + std::to_string(free_port());
+  const auto settings = [&](const char* rank) {
+    return ProgramSettings{.environment = {rank, "WORLD_SIZE=2", port, "DIML_TIMEOUT=20"}};
+  };
+  auto second = std::async(std::launch::async, [&] { return run(arguments, settings("RANK=1")); });
+  ProgramSettings of_first = settings("RANK=0");
+  of_first.meanwhile = [&](int process) {
+    wait_for_epochs("run", 3);
+    ::kill(process, SIGKILL);
+  };
+  EXPECT_EQ(run(arguments, of_first).exit_code, 128 + SIGKILL);
+  expect_one_line(second.get(), {"process 1 of 2", "one of them has ended"});
 }
 
 TEST_F(TrainRanks, OneThatIsStoppedStopsTheOther) {
