@@ -159,13 +159,25 @@ Run define_bench(CLI::App& command) {
   command.add_option("--threads", options->threads, "Threads; 0 for all cores")
       ->capture_default_str();
   command.add_option("--json", options->json, "The table for programs; - for standard output");
+  // Other things whose speed can be asked for, each with options of its own.
+  std::vector<std::pair<CLI::App*, Run>> others;
+  [[maybe_unused]] const auto add = [&](const char* name, const char* about,
+                                        Run (*define)(CLI::App&)) {
+    CLI::App* other = command.add_subcommand(name, about);
+    others.emplace_back(other, define(*other));
+  };
 #if DIML_HAS_NETWORKS
-  CLI::App* network = command.add_subcommand("network", "How fast this machine embeds photos");
-  const Run run_network = define_bench_network(*network);
-  return [=] { network->parsed() ? run_network() : options->run(); };
-#else
-  return [options] { options->run(); };
+  add("network", "How fast this machine embeds photos", define_bench_network);
 #endif
+#if DIML_HAS_TRAINING && DIML_HAS_DRAWING
+  add("train", "What structural matching costs in training", define_bench_train);
+#endif
+  return [options, others] {
+    for (const auto& [other, run] : others) {
+      if (other->parsed()) return run();
+    }
+    options->run();
+  };
 }
 
 }  // namespace diml::cli

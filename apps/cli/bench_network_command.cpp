@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-
-#include <stdlib.h>
 
 #include "command.h"
 #include "diml/embedding_files.h"
@@ -14,6 +11,7 @@
 #include "diml/open_network.h"
 #include "diml/random.h"
 #include "network_options.h"
+#include "scratch_folder.h"
 
 namespace diml::cli {
 namespace {
@@ -38,25 +36,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
-
-class Scratch {
- public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "diml_bench_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error(name + ": cannot be made");
-    path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 void BenchNetworkCommand::run() {
   if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
@@ -87,7 +66,7 @@ void BenchNetworkCommand::run() {
 
   // Alternating, so that a noisy neighbour meets both.
   Embedder embedder = network.open(threads);
-  const Scratch scratch;
+  const ScratchFolder scratch;
   std::vector<double> bare;
   std::vector<double> whole;
   const std::size_t passes = std::max<std::size_t>(

@@ -32,6 +32,7 @@ Run define_generate(CLI::App& command);
 Run define_list(CLI::App& command);
 Run define_bench(CLI::App& command);
 Run define_bench_network(CLI::App& command);  // with networks
+Run define_bench_train(CLI::App& command);    // with training and drawing
 Run define_doctor(CLI::App& command);
 Run define_demo(CLI::App& command);
 
