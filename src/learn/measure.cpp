@@ -127,14 +127,15 @@ torch::Tensor PairMeasure::measured(const Grids& x, const Grids& y, Local local)
   }
   const std::int64_t rows = x.cells.size(1);
   const std::int64_t columns = y.cells.size(1);
-  // One product of all cells with all cells, then pair by pair: [x, y, R_x, R_y].
+  // One product of all cells with all cells, left as it comes, [x, R_x, y, R_y]: in another order
+  // of the axes every operation below, and its gradient, would stride through memory.
   const torch::Tensor products = torch::matmul(x.cells.reshape({x.size() * rows, x.dim()}),
                                                y.cells.reshape({y.size() * columns, y.dim()}).t())
-                                     .view({x.size(), rows, y.size(), columns})
-                                     .transpose(1, 2);
-  const torch::Tensor of_cells = apply(products, reshaped(spread(x.cells), {x.size(), 1, rows, 1}),
-                                       reshaped(spread(y.cells), {1, y.size(), 1, columns}));
-  const torch::Tensor structural = (plans(x, y, products) * of_cells).sum({2, 3});
+                                     .view({x.size(), rows, y.size(), columns});
+  const torch::Tensor of_cells = apply(products, reshaped(spread(x.cells), {x.size(), rows, 1, 1}),
+                                       reshaped(spread(y.cells), {1, 1, y.size(), columns}));
+  const torch::Tensor mass = plans(x, y, products.transpose(1, 2)).transpose(1, 2).contiguous();
+  const torch::Tensor structural = (mass * of_cells).sum({1, 3});
   return params_.kind == MeasureKind::blended ? (of_globals + structural) / 2.0 : structural;
 }
 
