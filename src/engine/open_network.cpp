@@ -23,6 +23,7 @@ bool is_zip(const std::string& path) {
   return file.read(magic, 2) && magic[0] == 'P' && magic[1] == 'K';
 }
 
+#if DIML_HAS_TORCH
 Preprocessing read_sidecar(const std::string& model) {
   Preprocessing preprocessing;
   const std::string path = fs::path(model).replace_extension(".json").string();
@@ -49,6 +50,7 @@ Preprocessing read_sidecar(const std::string& model) {
   }
   return preprocessing;
 }
+#endif
 
 Model load_own_model(const std::string& path) {
   try {

@@ -54,7 +54,9 @@ Tensor oihw(const Tensor& hwio, const std::string& name) {
 
 std::map<std::string, Tensor> from_keras(const std::map<std::string, Tensor>& tensors) {
   std::map<std::string, Tensor> converted;
-  for (const auto& [name, kernel] : tensors) {
+  for (const auto& entry : tensors) {
+    const std::string& name = entry.first;
+    const Tensor& kernel = entry.second;
     const std::size_t slash = name.rfind("/kernel");
     if (slash == std::string::npos) continue;
     const std::string layer = name.substr(0, slash);
