@@ -5,13 +5,13 @@
 #include <chrono>
 #include <cstdio>
 
+#include "bench_tools.h"
 #include "command.h"
 #include "diml/embedding_files.h"
 #include "diml/error.h"
 #include "diml/open_network.h"
 #include "diml/random.h"
 #include "network_options.h"
-#include "scratch_folder.h"
 
 namespace diml::cli {
 namespace {
@@ -30,11 +30,6 @@ struct BenchNetworkCommand {
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void BenchNetworkCommand::run() {

@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "bench_tools.h"
 #include "command.h"
 #include "diml/critters.h"
 #include "diml/error.h"
 #include "diml/torch_plugin.h"
 #include "progress_bar.h"
-#include "scratch_folder.h"
 
 namespace diml::cli {
 namespace {
@@ -24,11 +24,6 @@ struct BenchTrainCommand {
 
   void run() const;
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 void BenchTrainCommand::run() const {
   JsonOutput output(json);

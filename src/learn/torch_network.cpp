@@ -97,14 +97,7 @@ class ResidualNetwork final : public TorchNetwork {
                                  .to(type_of(params.precision)),
                              torch::tensor(folded.bias).to(type_of(params.precision))};
     };
-    const auto load_folded = [&](const ConvolutionLayer& layer) {
-      load(layer, fold(model, layer));
-    };
-    load_folded(architecture_.stem);
-    for (const ResidualBlock& block : architecture_.blocks) {
-      for (const ConvolutionLayer& layer : block.layers) load_folded(layer);
-      if (block.shortcut) load_folded(*block.shortcut);
-    }
+    for (const ConvolutionLayer& layer : layers_of(architecture_)) load(layer, fold(model, layer));
     if (params.projection && model.has_projection()) {
       projection_ = projection_layer(model);
       load(*projection_, projection_of(model));

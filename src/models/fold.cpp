@@ -7,6 +7,15 @@
 
 namespace diml {
 
+std::vector<ConvolutionLayer> layers_of(const Architecture& architecture) {
+  std::vector<ConvolutionLayer> layers = {architecture.stem};
+  for (const ResidualBlock& block : architecture.blocks) {
+    layers.insert(layers.end(), block.layers.begin(), block.layers.end());
+    if (block.shortcut) layers.push_back(*block.shortcut);
+  }
+  return layers;
+}
+
 const Tensor& tensor_of(const Model& model, const std::string& name,
                         const std::vector<std::size_t>& shape) {
   const auto found = model.tensors.find(name);

@@ -6,6 +6,9 @@
 
 namespace diml {
 
+// Every convolution of the network, stem and shortcuts included.
+std::vector<ConvolutionLayer> layers_of(const Architecture& architecture);
+
 // A convolution with its frozen BatchNorm inside: one multiplication less per value, same result.
 struct FoldedConvolution {
   std::vector<float> kernel;  // [outputs, inputs, k, k]

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <functional>
 
 #include "diml/error.h"
 #include "diml/random.h"
@@ -14,15 +13,6 @@ namespace {
 
 // Keys of the metadata begin with it, so that they do not meet those of other programs.
 const std::string kPrefix = "diml.";
-
-void for_each_layer(const Architecture& architecture,
-                    const std::function<void(const ConvolutionLayer&)>& visit) {
-  visit(architecture.stem);
-  for (const ResidualBlock& block : architecture.blocks) {
-    for (const ConvolutionLayer& layer : block.layers) visit(layer);
-    if (block.shortcut) visit(*block.shortcut);
-  }
-}
 
 Tensor random_normal(std::vector<std::size_t> shape, double deviation, Random& random) {
   std::size_t count = 1;
@@ -46,25 +36,25 @@ std::size_t Model::output_channels() const {
 
 std::vector<std::string> expected_tensors(const Model& model) {
   std::vector<std::string> names;
-  for_each_layer(make_architecture(model.architecture, model.stride),
-                 [&](const ConvolutionLayer& layer) {
-                   names.push_back(layer.name + ".weight");
-                   for (const char* part : {".weight", ".bias", ".running_mean", ".running_var"}) {
-                     names.push_back(layer.norm + part);
-                   }
-                 });
+  for (const ConvolutionLayer& layer :
+       layers_of(make_architecture(model.architecture, model.stride))) {
+    names.push_back(layer.name + ".weight");
+    for (const char* part : {".weight", ".bias", ".running_mean", ".running_var"}) {
+      names.push_back(layer.norm + part);
+    }
+  }
   return names;
 }
 
 void check_tensors(const Model& model) {
-  for_each_layer(make_architecture(model.architecture, model.stride),
-                 [&](const ConvolutionLayer& layer) {
-                   tensor_of(model, layer.name + ".weight",
-                             {layer.outputs, layer.inputs, layer.kernel, layer.kernel});
-                   for (const char* part : {".weight", ".bias", ".running_mean", ".running_var"}) {
-                     tensor_of(model, layer.norm + part, {layer.outputs});
-                   }
-                 });
+  for (const ConvolutionLayer& layer :
+       layers_of(make_architecture(model.architecture, model.stride))) {
+    tensor_of(model, layer.name + ".weight",
+              {layer.outputs, layer.inputs, layer.kernel, layer.kernel});
+    for (const char* part : {".weight", ".bias", ".running_mean", ".running_var"}) {
+      tensor_of(model, layer.norm + part, {layer.outputs});
+    }
+  }
   if (!model.has_projection()) return;
   const ConvolutionLayer layer = projection_layer(model);
   tensor_of(model, "projection.weight", {layer.outputs, layer.inputs});
@@ -139,7 +129,7 @@ Model make_model(std::string_view architecture, StridePlace stride, std::size_t 
     model.preprocessing.crop = 112;
   }
   Random random(seed);
-  for_each_layer(make_architecture(architecture, stride), [&](const ConvolutionLayer& layer) {
+  for (const ConvolutionLayer& layer : layers_of(make_architecture(architecture, stride))) {
     const std::size_t fan_in = layer.inputs * layer.kernel * layer.kernel;
     model.tensors[layer.name + ".weight"] =
         random_normal({layer.outputs, layer.inputs, layer.kernel, layer.kernel},
@@ -148,7 +138,7 @@ Model make_model(std::string_view architecture, StridePlace stride, std::size_t 
     model.tensors[layer.norm + ".bias"] = constant(layer.outputs, 0.0F);
     model.tensors[layer.norm + ".running_mean"] = constant(layer.outputs, 0.0F);
     model.tensors[layer.norm + ".running_var"] = constant(layer.outputs, 1.0F);
-  });
+  }
   if (dim > 0) add_projection(model, dim, seed + 1);
   return model;
 }

@@ -93,13 +93,8 @@ OneDnnNetwork::OneDnnNetwork(const Model& model, NetworkParams params)
       architecture_(make_architecture(model.architecture, model.stride)),
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(engine_) {
-  const auto load = [&](const ConvolutionLayer& layer) {
+  for (const ConvolutionLayer& layer : layers_of(architecture_)) {
     layers_[layer.name] = {layer, fold(model, layer), {}};
-  };
-  load(architecture_.stem);
-  for (const ResidualBlock& block : architecture_.blocks) {
-    for (const ConvolutionLayer& layer : block.layers) load(layer);
-    if (block.shortcut) load(*block.shortcut);
   }
   if (params_.projection && model.has_projection()) {
     projection_ = projection_layer(model);

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "diml/open_network.h"
@@ -17,15 +18,6 @@ namespace diml::test {
 namespace {
 
 using Floats = std::vector<float>;
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 Image random_image(std::size_t width, std::size_t height, std::uint64_t seed) {
   Image image{width, height, std::vector<std::uint8_t>(width * height * 3)};

@@ -69,17 +69,4 @@ inline std::vector<std::pair<std::string, std::string>> default_settings() {
   return learn::settings_of(defaults);
 }
 
-// `action` throws Error with one line that contains `why`.
-template <class Action>
-void expect_error(Action action, const std::string& why) {
-  try {
-    action();
-    ADD_FAILURE() << "not refused; expected: " << why;
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_NE(message.find(why), std::string::npos) << message;
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-  }
-}
-
 }  // namespace diml::test

@@ -2,6 +2,7 @@
 #include <limits>
 #include <set>
 
+#include "base/refusal.h"
 #include "learn/odd_config.h"
 
 namespace diml::test {
@@ -83,7 +84,7 @@ TEST(TrainConfig, NumbersAreWrittenAsShortAsTheyCanBe) {
 TEST(TrainConfig, RefusesValuesThatAreOnlyPartlyOne) {
   TrainConfig config;
   const auto refuses = [&](const char* name, const char* value, const char* why) {
-    expect_error([&] { set(config, name, value); }, why);
+    expect_refused([&] { set(config, name, value); }, why);
   };
   refuses("ema", "0.3x", "ema cannot be '0.3x': it takes a number, such as 0");
   refuses("ema", "", "it takes a number");
@@ -115,10 +116,10 @@ TEST(TrainConfig, ListsMayHaveBlanks) {
 
 TEST(TrainConfig, AnswersAnUnknownNameWithTheNearest) {
   TrainConfig config;
-  expect_error([&] { set(config, "epoch", "3"); },
-               "there is no setting 'epoch': the nearest is epochs");
-  expect_error([&] { set(config, "loss.margn", "3"); }, "the nearest is loss.margin");
-  expect_error([&] { set(config, "optimizer.name", "sgd"); }, "the nearest is optimiser.name");
+  expect_refused([&] { set(config, "epoch", "3"); },
+                 "there is no setting 'epoch': the nearest is epochs");
+  expect_refused([&] { set(config, "loss.margn", "3"); }, "the nearest is loss.margin");
+  expect_refused([&] { set(config, "optimizer.name", "sgd"); }, "the nearest is optimiser.name");
 }
 
 TrainConfig good_config() {
@@ -133,7 +134,7 @@ TEST(TrainConfigCheck, TakesTheDefaultsWithADataSet) { EXPECT_NO_THROW(check(goo
 TEST(TrainConfigCheck, DoesNotMindTheOrderOfSettings) {
   TrainConfig config = good_config();
   set(config, "loss.proxy_lr_factor", "10");
-  expect_error([&] { check(config); }, "loss.proxy_lr_factor is no number of the loss margin");
+  expect_refused([&] { check(config); }, "loss.proxy_lr_factor is no number of the loss margin");
   set(config, "loss.name", "proxynca");
   EXPECT_NO_THROW(check(config));
 }
@@ -197,7 +198,7 @@ TEST(TrainConfigCheck, RefusesWhatIsOutOfRangeOrUnknown) {
     SCOPED_TRACE(std::string(one.name) + "=" + one.value);
     TrainConfig config = good_config();
     set(config, one.name, one.value);
-    expect_error([&] { check(config); }, one.why);
+    expect_refused([&] { check(config); }, one.why);
   }
 }
 
@@ -230,7 +231,7 @@ TEST(TrainConfigCheck, RefusesAMinerWhereTheLossTakesNone) {
   TrainConfig config = good_config();
   set(config, "loss.name", "proxynca");
   set(config, "loss.miner", "distance");
-  expect_error([&] { check(config); }, "the loss proxynca takes no miner: leave out loss.miner");
+  expect_refused([&] { check(config); }, "the loss proxynca takes no miner: leave out loss.miner");
 }
 
 TEST(TrainConfigCheck, RefusesStepsThatFall) {
@@ -238,7 +239,7 @@ TEST(TrainConfigCheck, RefusesStepsThatFall) {
   set(config, "schedule.name", "step");
   for (const char* steps : {"20,10", "10,10", "0,10"}) {
     set(config, "schedule.steps", steps);
-    expect_error([&] { check(config); }, "they must rise, from 1 on");
+    expect_refused([&] { check(config); }, "they must rise, from 1 on");
   }
   set(config, "schedule.steps", "10,20");
   EXPECT_NO_THROW(check(config));
@@ -247,10 +248,10 @@ TEST(TrainConfigCheck, RefusesStepsThatFall) {
 TEST(TrainConfigCheck, RefusesNumbersThatAreNone) {
   TrainConfig config = good_config();
   config.ema = std::numeric_limits<double>::quiet_NaN();
-  expect_error([&] { check(config); }, "ema is nan");
+  expect_refused([&] { check(config); }, "ema is nan");
   config = good_config();
   config.loss.numbers["margin"] = std::numeric_limits<double>::infinity();
-  expect_error([&] { check(config); }, "loss.margin is inf");
+  expect_refused([&] { check(config); }, "loss.margin is inf");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "learn/odd_config.h"
 
@@ -18,11 +19,11 @@ class TrainYaml : public ::testing::Test {
     write_bytes(path(), yaml);
     read_yaml(path(), config);
   }
-  void expect_refused(const std::string& yaml, const std::string& why) {
+  void expect_yaml_refused(const std::string& yaml, const std::string& why) {
     SCOPED_TRACE(yaml);
     write_bytes(path(), yaml);
     TrainConfig config;
-    expect_error([&] { read_yaml(path(), config); }, path() + why);
+    expect_refused([&] { read_yaml(path(), config); }, path() + why);
     EXPECT_EQ(settings_of(config), default_settings()) << "half a file was taken";
   }
   std::string path() const { return folder_ / "config.yaml"; }
@@ -100,35 +101,38 @@ TEST_F(TrainYaml, KeepsWhatTheFileDoesNotName) {
 }
 
 TEST_F(TrainYaml, ErrorsNameFileAndLine) {
-  expect_refused("epochs: 3\nepoch: 4\n", ":2: there is no setting 'epoch': the nearest is epochs");
-  expect_refused("loss:\n  name: margin\n  margin: wide\n", ":3: loss.margin cannot be 'wide'");
-  expect_refused("seed: 1\nepochs: 3\nepochs: 4\n", ":3: epochs is set twice");
-  expect_refused("loss.margin: 1\nloss: {margin: 2}\n", ":2: loss.margin is set twice");
-  expect_refused("epochs: [3\n", ":2: is no YAML: ");
-  expect_refused("seed: 1\n\tepochs: 3\n", ":2: is no YAML: ");
-  expect_refused("- epochs\n", ":1: is no map");
-  expect_refused("epochs: 3\n---\nepochs: 4\n", ":");
-  expect_refused("evaluate: {rerank: [[0], 100]}\n", ":1: evaluate.rerank takes a list");
-  expect_refused("? [a]\n: 3\n", ":1: a setting's name is a word");
-  expect_refused("epochs: *there\n", ":1: is no YAML");
-  expect_refused("dataset:\n  name: {first: a}\n", ":2: there is no setting 'dataset.name.first'");
+  expect_yaml_refused("epochs: 3\nepoch: 4\n",
+                      ":2: there is no setting 'epoch': the nearest is epochs");
+  expect_yaml_refused("loss:\n  name: margin\n  margin: wide\n",
+                      ":3: loss.margin cannot be 'wide'");
+  expect_yaml_refused("seed: 1\nepochs: 3\nepochs: 4\n", ":3: epochs is set twice");
+  expect_yaml_refused("loss.margin: 1\nloss: {margin: 2}\n", ":2: loss.margin is set twice");
+  expect_yaml_refused("epochs: [3\n", ":2: is no YAML: ");
+  expect_yaml_refused("seed: 1\n\tepochs: 3\n", ":2: is no YAML: ");
+  expect_yaml_refused("- epochs\n", ":1: is no map");
+  expect_yaml_refused("epochs: 3\n---\nepochs: 4\n", ":");
+  expect_yaml_refused("evaluate: {rerank: [[0], 100]}\n", ":1: evaluate.rerank takes a list");
+  expect_yaml_refused("? [a]\n: 3\n", ":1: a setting's name is a word");
+  expect_yaml_refused("epochs: *there\n", ":1: is no YAML");
+  expect_yaml_refused("dataset:\n  name: {first: a}\n",
+                      ":2: there is no setting 'dataset.name.first'");
 }
 
 TEST_F(TrainYaml, RefusesAMapThatHoldsItself) {
-  expect_refused("loss: &l\n  loss: *l\n", ":1: maps within maps");
-  expect_refused(std::string(5000, '['), ":1: is no YAML");
+  expect_yaml_refused("loss: &l\n  loss: *l\n", ":1: maps within maps");
+  expect_yaml_refused(std::string(5000, '['), ":1: is no YAML");
 }
 
 TEST_F(TrainYaml, RefusesAFileThatIsNotThere) {
   TrainConfig config;
-  expect_error([&] { read_yaml(folder_ / "none.yaml", config); }, "none.yaml: ");
-  expect_error([&] { read_yaml(folder_.path(), config); }, folder_.path() + ": ");
+  expect_refused([&] { read_yaml(folder_ / "none.yaml", config); }, "none.yaml: ");
+  expect_refused([&] { read_yaml(folder_.path(), config); }, folder_.path() + ": ");
 }
 
 TEST_F(TrainYaml, RefusesToWriteWhatItCouldNotBringBack) {
   TrainConfig config;
   config.clip = std::numeric_limits<double>::infinity();
-  expect_error([&] { to_yaml(config); }, "optimiser.clip");
+  expect_refused([&] { to_yaml(config); }, "optimiser.clip");
 }
 
 }  // namespace

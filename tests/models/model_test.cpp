@@ -2,21 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "models/generated_model.h"
 
 namespace diml::test {
 namespace {
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 
 void expect_same_tensors(const Model& x, const Model& y) {
   ASSERT_EQ(x.tensors.size(), y.tensors.size());

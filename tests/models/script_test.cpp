@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "diml/network.h"
@@ -19,17 +20,6 @@ constexpr std::size_t kWidth = 32;
 
 std::string program(const std::string& name) {
   return std::string(DIML_GOLDEN) + "/script_" + name + ".pt";
-}
-
-std::string message_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    return message;
-  }
-  return "nothing was thrown";
 }
 
 OpenedNetwork open(const std::string& path,

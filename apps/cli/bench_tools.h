@@ -1,13 +1,20 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <stdlib.h>
 
 #include "diml/error.h"
 
 namespace diml::cli {
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
 
 // A folder for the files of a benchmark, gone with it.
 class ScratchFolder {

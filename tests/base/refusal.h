@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+
+namespace diml::test {
+
+// What the Error that `call` throws says, in one line.
+inline std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    return message;
+  }
+  return "nothing was thrown";
+}
+
+// `action` throws Error with one line that contains `why`.
+template <class Action>
+void expect_refused(Action action, const std::string& why) {
+  try {
+    action();
+    ADD_FAILURE() << "not refused; expected: " << why;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    EXPECT_NE(message.find(why), std::string::npos) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+}  // namespace diml::test
