@@ -60,9 +60,9 @@ std::vector<std::string> images_listed(const std::string& list) {
     if (!line.empty()) paths.push_back(line);
   }
   if (paths.empty()) throw Error(list + ": lists no images; one path a line is wanted");
-  for (const std::string& path : paths) {
-    if (!fs::exists(path)) throw Error(list + ": lists " + path + ", which is not there");
-  }
+  const auto missing = std::find_if(paths.begin(), paths.end(),
+                                    [](const std::string& path) { return !fs::exists(path); });
+  if (missing != paths.end()) throw Error(list + ": lists " + *missing + ", which is not there");
   return paths;
 }
 
@@ -113,7 +113,7 @@ Embedder NetworkOptions::open(int threads) {
                  pooling + " grid " + std::to_string(grid) + " batch " + std::to_string(batch) +
                  (no_projection ? " no-projection" : "");
   for (const auto& [name, value] : to_text(opened.preprocessing)) {
-    description_ += " " + name + " " + value;
+    description_.append(" ").append(name).append(" ").append(value);
   }
   return {std::move(opened.network), opened.preprocessing, {grid, rule, batch, threads}};
 }

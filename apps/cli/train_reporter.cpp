@@ -1,5 +1,6 @@
 #include "train_reporter.h"
 
+#include <cmath>
 #include <cstdio>
 
 #include <unistd.h>
@@ -11,7 +12,7 @@ namespace {
 
 // "3 h 05 min", "12 min", "40 s".
 std::string duration_text(double seconds) {
-  const auto whole = static_cast<long long>(seconds + 0.5);
+  const auto whole = std::llround(seconds);
   char text[64];
   if (whole >= 3600) {
     std::snprintf(text, sizeof(text), "%lld h %02lld min", whole / 3600, whole % 3600 / 60);

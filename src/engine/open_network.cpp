@@ -98,7 +98,7 @@ std::string cache_folder() {
     const char* value = std::getenv(variable);
     return value == nullptr ? "" : value;
   };
-  if (const std::string own = from("DIML_CACHE"); !own.empty()) return own;
+  if (std::string own = from("DIML_CACHE"); !own.empty()) return own;
   if (const std::string shared = from("XDG_CACHE_HOME"); !shared.empty()) return shared + "/diml";
   const std::string home = from("HOME");
   return (home.empty() ? "." : home) + "/.cache/diml";

@@ -61,6 +61,7 @@ const char* name_of(StridePlace place) { return place == StridePlace::in_1x1 ? "
 const std::vector<std::string>& architecture_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
+    list.reserve(kStages.size());
     for (const Stages& stages : kStages) list.emplace_back(stages.name);
     return list;
   }();

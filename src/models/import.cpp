@@ -20,6 +20,11 @@ bool is_left_out(const std::string& name) {
          name.rfind("last_linear.", 0) == 0 || name.rfind("head.", 0) == 0;
 }
 
+[[noreturn]] void refuse_several(const std::string& one, const std::string& other) {
+  throw Error("holds several networks ('" + one + "', '" + other +
+              "'): save the one that is wanted by itself");
+}
+
 // What stands before the network's own names: "module.", "state_dict.", "model.backbone." ...
 std::string prefix_of(const std::map<std::string, Tensor>& tensors) {
   const std::string first = "conv1.weight";
@@ -28,10 +33,7 @@ std::string prefix_of(const std::map<std::string, Tensor>& tensors) {
   for (const auto& [name, tensor] : tensors) {
     // Blocks have a conv1 too; the stem's is the one that looks at three channels.
     if (!ends_with(name, first) || tensor.shape.size() != 4 || tensor.shape[1] != 3) continue;
-    if (found) {
-      throw Error("holds several networks ('" + prefix + first + "', '" + name +
-                  "'): save the one that is wanted by itself");
-    }
+    if (found) refuse_several(prefix + first, name);
     prefix = name.substr(0, name.size() - first.size());
     found = true;
   }
@@ -43,7 +45,7 @@ std::string prefix_of(const std::map<std::string, Tensor>& tensors) {
   return prefix;
 }
 
-std::map<std::string, Tensor> from_torch(std::map<std::string, Tensor> tensors) {
+std::map<std::string, Tensor> from_torch(std::map<std::string, Tensor>&& tensors) {
   const std::string prefix = prefix_of(tensors);
   std::map<std::string, Tensor> kept;
   for (auto& [name, tensor] : tensors) {
@@ -88,7 +90,7 @@ std::string recognised(const Model& model) {
 
 std::string fingerprint(const std::string& path) {
   namespace fs = std::filesystem;
-  const std::string name = fs::path(path).lexically_normal().filename().string();
+  std::string name = fs::path(path).lexically_normal().filename().string();
   if (fs::is_directory(path)) return name;
   return name + ", sha256 " + sha256_of_file(path);
 }

@@ -30,6 +30,14 @@ std::optional<LayerNames> layer_names(const std::string& keras) {
   return LayerNames{name + ".conv" + number, name + ".bn" + number};
 }
 
+[[noreturn]] void refuse_missing(const std::string& name, const std::string& companion) {
+  throw Error("there is no '" + name + "' to go with '" + companion + "'");
+}
+
+[[noreturn]] void refuse_lengths(const std::string& bias, const std::string& mean) {
+  throw Error("'" + bias + "' and '" + mean + "' differ in length");
+}
+
 Tensor oihw(const Tensor& hwio, const std::string& name) {
   if (hwio.shape.size() != 4) {
     throw Error("'" + name + "' is " + shape_text(hwio.shape) +
@@ -65,18 +73,14 @@ std::map<std::string, Tensor> from_keras(const std::map<std::string, Tensor>& te
     const std::string norm = layer == "conv1" ? "bn_conv1" : "bn" + layer.substr(3);
     const auto of_norm = [&](const char* part) {
       const auto found = tensors.find(norm + part);
-      if (found == tensors.end()) {
-        throw Error("there is no '" + norm + part + "' to go with '" + name + "'");
-      }
+      if (found == tensors.end()) refuse_missing(norm + part, name);
       return found->second.floats();
     };
     converted[names->convolution + ".weight"] = oihw(kernel, name);
     std::vector<float> mean = of_norm("/moving_mean");
     if (const auto bias = tensors.find(layer + "/bias"); bias != tensors.end()) {
       const std::vector<float> values = bias->second.floats();
-      if (values.size() != mean.size()) {
-        throw Error("'" + layer + "/bias' and '" + norm + "/moving_mean' differ in length");
-      }
+      if (values.size() != mean.size()) refuse_lengths(layer + "/bias", norm + "/moving_mean");
       for (std::size_t c = 0; c < mean.size(); ++c) mean[c] -= values[c];
     }
     const auto put = [&](const char* part, const std::vector<float>& values) {
