@@ -11,6 +11,7 @@
 #include "diml/error.h"
 #include "diml/open_network.h"
 #include "diml/random.h"
+#include "diml/temporary_folder.h"
 #include "network_options.h"
 
 namespace diml::cli {
@@ -61,7 +62,7 @@ void BenchNetworkCommand::run() {
 
   // Alternating, so that a noisy neighbour meets both.
   Embedder embedder = network.open(threads);
-  const ScratchFolder scratch;
+  const TemporaryFolder scratch;
   std::vector<double> bare;
   std::vector<double> whole;
   const std::size_t passes = std::max<std::size_t>(

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "diml/critters.h"
 #include "diml/error.h"
+#include "diml/temporary_folder.h"
 #include "diml/torch_plugin.h"
 #include "progress_bar.h"
 
@@ -27,7 +28,7 @@ struct BenchTrainCommand {
 
 void BenchTrainCommand::run() const {
   JsonOutput output(json);
-  const ScratchFolder scratch;
+  const TemporaryFolder scratch;
   const std::string pictures = scratch.path() + "/critters";
   constexpr std::size_t kSteps = 4;  // an epoch
   CrittersParams critters;

@@ -6,6 +6,10 @@
 
 namespace diml {
 
+// A name that was put into the file's folder, or taken from it, outlives a power cut once the
+// folder is synced; a file system that cannot sync folders loses nothing.
+void sync_folder_of(const std::string& path);
+
 // A file that appears under its name whole or not at all: written beside its place, synced and
 // renamed by commit(). Without commit() nothing is left behind, not even after a kill where the
 // file system has unnamed temporary files.

@@ -26,6 +26,13 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
+void sync_folder_of(const std::string& path) {
+  const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  ::fsync(folder);
+  ::close(folder);
+}
+
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   namespace fs = std::filesystem;
   if (path_.empty()) throw Error("an output file needs a name");
@@ -91,13 +98,7 @@ void OutputFile::commit() {
   }
   if (::rename(temporary_.c_str(), place_.c_str()) != 0) fail("cannot be renamed into place");
   temporary_.clear();
-  // The rename itself is durable once the folder is; a file system that cannot sync folders loses
-  // nothing.
-  const int folder = ::open(folder_of(place_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) {
-    ::fsync(folder);
-    ::close(folder);
-  }
+  sync_folder_of(place_);
 }
 
 std::string OutputFile::beside(int attempt) const {

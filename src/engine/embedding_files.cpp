@@ -27,13 +27,6 @@ const std::string kState = "state";
 const char* const kNames[] = {"cells.npy", "globals.npy", "labels.npy",
                               "roles.npy", "paths.txt",   "bad.txt"};
 
-void sync_folder(const std::string& path) {
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  ::fsync(folder);
-  ::close(folder);
-}
-
 // What sync() noted, by name; empty where there is nothing.
 std::map<std::string, std::string> notes_in(const std::string& path) {
   std::ifstream file(path);
@@ -294,8 +287,7 @@ void EmbeddingFiles::commit() {
     if (failed)
       throw Error(prefix_ + "." + one->name() + ": cannot be put in place: " + failed.message());
   }
-  const std::string parent = fs::path(prefix_).parent_path().string();
-  sync_folder(parent.empty() ? "." : parent);
+  sync_folder_of(prefix_);
   std::error_code ignored;
   fs::remove_all(folder_, ignored);
 }

@@ -6,6 +6,7 @@
 #include "diml/model.h"
 #include "diml/open_network.h"
 #include "diml/sha256.h"
+#include "diml/temporary_folder.h"
 #include "program.h"
 
 namespace diml {

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include <fcntl.h>
@@ -30,23 +29,6 @@ std::string first_lines(const std::string& path, int wanted) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder(const std::string& parent) {
-  std::error_code failed;
-  std::filesystem::create_directories(parent, failed);
-  // Programs run in it: what they are told of its files must not depend on where this one runs.
-  std::string name = std::filesystem::absolute(parent).string() + "/tmp.XXXXXX";
-  if (failed || ::mkdtemp(name.data()) == nullptr) {
-    throw Error(parent + ": no folder can be made in it: " +
-                (failed ? failed.message() : std::strerror(errno)));
-  }
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 void run_program(const std::vector<std::string>& arguments, const std::string& folder,
                  const std::string& remedy) {
   const std::string complaints = folder + "/stderr";
@@ -58,6 +40,7 @@ void run_program(const std::vector<std::string>& arguments, const std::string& f
                                    O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   pid_t child = 0;

@@ -6,43 +6,24 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include <stdlib.h>
+#include "diml/temporary_folder.h"
 
 namespace diml::test {
 
 // A folder of its own for one test, gone with it.
-class TemporaryFolder {
+class TemporaryFolder : public diml::TemporaryFolder {
  public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "diml_test_XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary folder: " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
   // Everything that lies in it, hidden files too, in alphabetical order.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path())) {
       names.push_back(entry.path().filename().string());
     }
     std::sort(names.begin(), names.end());
     return names;
   }
-
- private:
-  std::string path_;
 };
 
 inline std::string bytes_of(const std::string& path) {
