@@ -2,10 +2,11 @@
 # Public headers are in include/, private ones below the layer's own folder.
 
 add_library(diml_warnings INTERFACE)
-target_compile_options(diml_warnings INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
+target_compile_options(diml_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion>)
 option(DIML_WERROR "Warnings are errors" OFF)
 if(DIML_WERROR)
-  target_compile_options(diml_warnings INTERFACE -Werror)
+  target_compile_options(diml_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 
 # What `./run fuzz` builds with: clang's coverage and sanitizers in everything.

@@ -49,6 +49,10 @@ class Matcher {
 
   virtual const char* name() const = 0;
 
+  // Says that this set is going to be matched often and stays as it is while the handle lives: a
+  // matcher on a card copies it there once. Null where there is nothing to gain.
+  virtual std::shared_ptr<const void> keep(const GridSetView& set) const;
+
   // scores: [pairs]. reports: [pairs] or empty.
   void score(const PairBatch& batch, const MatchParams& params, std::span<float> scores,
              std::span<PairReport> reports = {}, Quantity quantity = Quantity::similarity) const;
@@ -76,8 +80,8 @@ class Matcher {
                      std::size_t reports, const Outputs& outputs) const;
 };
 
-// name: "reference", "cpu", "exact", or "auto" for the fastest that was built. Throws on others,
-// with the list.
+// name: "reference", "cpu", "cuda", "exact", or "auto" for the fastest that is here. Throws on
+// others, with the list.
 std::unique_ptr<Matcher> make_matcher(std::string_view name = "auto", MatcherOptions options = {});
 std::vector<std::string> matcher_names();
 

@@ -38,11 +38,14 @@ struct ScoredRanking {
 // Multi-scale matching: cosine of globals finds candidates, cosine + structural similarity orders
 // the head. Ids are numbers in the gallery's set, also where the gallery is a part of it. The set's
 // memory must outlive the retriever.
+class CudaGallery;
+
 class Retriever {
  public:
   // A gallery that is a part of a set: ids ascending. Its globals are copied, its cells are not.
   Retriever(const GridSelection& gallery, MatchParams params = {},
             std::string_view matcher = "auto", int threads = 0);
+  ~Retriever();
 
   // Stage 1: `depth` candidates of each query. exclude: the gallery id that query q must not find,
   // or empty. One depth for all: with `exclude` no list is longer than the gallery less one.
@@ -52,13 +55,24 @@ class Retriever {
   // Stage 2: structural similarities of the first `head` candidates, with the query as source.
   ScoredRanking match_head(const GridSelection& queries, Ranking ranking, std::size_t head) const;
 
+  // Without stage 1: all of the gallery by cosine + structural similarity, the first `depth` of
+  // each query.
+  Ranking structural_candidates(const GridSelection& queries, std::size_t depth,
+                                std::span<const std::int64_t> exclude = {}) const;
+
  private:
+  // Places in the gallery to ids of the set, and back; -1 where an id is not in the gallery.
+  std::vector<std::int64_t> places_of(std::span<const std::int64_t> ids) const;
+  void name_places(Ranking& ranking) const;
+
   GridSetView grids_;
   std::vector<std::int64_t> ids_;  // of the gallery's places; empty where they are the set's own
   std::vector<float> globals_;     // [ids_, dim]
   MatchParams params_;
-  std::unique_ptr<FirstStage> first_stage_;
   std::unique_ptr<Matcher> matcher_;
+  std::shared_ptr<const void> kept_;
+  std::unique_ptr<CudaGallery> cuda_;  // where the matcher is on a card
+  std::unique_ptr<FirstStage> exact_;  // elsewhere
 };
 
 // The ids of query `query` after re-ranking: the first k by cosine + structural similarity, ties by

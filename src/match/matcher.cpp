@@ -10,6 +10,10 @@
 #include "cpu/cpu_matcher.h"
 #include "cpu/pair_kernel.h"
 #endif
+#include "diml/cuda_matcher.h"
+#if DIML_HAS_CUDA
+#include "cuda/cuda_matcher.h"
+#endif
 
 namespace diml {
 namespace {
@@ -65,6 +69,8 @@ void check_batch(const PairBatch& batch) {
 
 }  // namespace
 
+std::shared_ptr<const void> Matcher::keep(const GridSetView&) const { return nullptr; }
+
 void Matcher::store(const StructuralMatch& match, const Outputs& outputs, std::size_t k) {
   outputs.scores[k] =
       static_cast<float>(outputs.quantity == Quantity::similarity ? match.score : match.distance);
@@ -108,6 +114,7 @@ void Matcher::plans(const PairBatch& batch, const MatchParams& params, std::span
 
 std::vector<std::string> matcher_names() {
   std::vector<std::string> names;
+  if (cuda::is_available()) names.emplace_back("cuda");
   for (const Solver solver : {Solver::cpu, Solver::reference, Solver::exact}) {
     if (is_available(solver)) names.emplace_back(name_of(solver));
   }
@@ -115,6 +122,12 @@ std::vector<std::string> matcher_names() {
 }
 
 std::unique_ptr<Matcher> make_matcher(std::string_view name, MatcherOptions options) {
+#if DIML_HAS_CUDA
+  if (cuda::is_available() && (name == "cuda" || name == "auto")) {
+    return cuda::make_cuda_matcher(options);
+  }
+#endif
+  if (name == "cuda") throw Error("no matcher 'cuda' here: " + cuda::describe_device());
 #if DIML_HAS_SIMD
   if (name == "cpu" || name == "auto") return cpu::make_cpu_matcher(options);
 #else
@@ -153,5 +166,13 @@ void force_simd_target(std::string_view name) {
     throw Error("this build has no SIMD targets: install libhwy-dev and build again");
 #endif
 }
+
+#if !DIML_HAS_CUDA
+bool cuda::is_available() { return false; }
+
+std::string cuda::describe_device() {
+  return "the program was built without CUDA: install the CUDA toolkit and build again";
+}
+#endif
 
 }  // namespace diml

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "cuda_gallery.h"
 #include "diml/error.h"
 
 namespace diml {
@@ -43,6 +44,22 @@ std::vector<std::int64_t> gallery_ids(const GridSelection& gallery) {
   return ids;
 }
 
+// The first k places of a query's list by cosine + structural similarity, ties by lower id.
+std::vector<std::size_t> order_by_total(const ScoredRanking& scored, std::size_t query,
+                                        std::size_t k) {
+  const std::span<const std::int64_t> ids = scored.ranking.ids_of(query);
+  const std::span<const float> cosine = scored.ranking.scores_of(query);
+  const float* structural = scored.structural.data() + query * scored.head;
+  std::vector<std::size_t> order(k);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
+    const float a = cosine[x] + structural[x];
+    const float b = cosine[y] + structural[y];
+    return a != b ? a > b : ids[x] < ids[y];
+  });
+  return order;
+}
+
 }  // namespace
 
 Retriever::Retriever(const GridSelection& gallery, MatchParams params, std::string_view matcher,
@@ -50,26 +67,70 @@ Retriever::Retriever(const GridSelection& gallery, MatchParams params, std::stri
     : grids_(gallery.grids),
       ids_(gallery_ids(gallery)),
       params_(params),
-      first_stage_(make_exact_first_stage(globals_of(gallery, globals_), threads)),
-      matcher_(make_matcher(matcher, {threads})) {}
+      matcher_(make_matcher(matcher, {threads})),
+      kept_(matcher_->keep(grids_)) {
+  const VectorsView globals = globals_of(gallery, globals_);
+#if DIML_HAS_CUDA
+  if (kept_) cuda_ = make_cuda_gallery(gallery, globals, kept_, threads);
+#endif
+  if (!cuda_) exact_ = make_exact_first_stage(globals, threads);
+}
+
+Retriever::~Retriever() = default;
+
+std::vector<std::int64_t> Retriever::places_of(std::span<const std::int64_t> ids) const {
+  if (ids_.empty()) return {ids.begin(), ids.end()};
+  std::vector<std::int64_t> places;
+  places.reserve(ids.size());
+  for (const std::int64_t id : ids) {
+    const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
+    places.push_back(found != ids_.end() && *found == id ? found - ids_.begin() : -1);
+  }
+  return places;
+}
+
+void Retriever::name_places(Ranking& ranking) const {
+  if (ids_.empty()) return;
+  for (std::int64_t& id : ranking.ids) {
+    if (id >= 0) id = ids_[static_cast<std::size_t>(id)];
+  }
+}
 
 Ranking Retriever::candidates(const GridSelection& queries, std::size_t depth,
                               std::span<const std::int64_t> exclude) const {
   check_ids(queries);
   std::vector<float> copy;
   const VectorsView asked = globals_of(queries, copy);
-  if (ids_.empty()) return first_stage_->search(asked, depth, exclude);
-  // The first stage counts places in the gallery.
-  std::vector<std::int64_t> places;
-  for (const std::int64_t id : exclude) {
-    const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
-    places.push_back(found != ids_.end() && *found == id ? found - ids_.begin() : -1);
-  }
-  Ranking ranking = first_stage_->search(asked, depth, places);
-  for (std::int64_t& id : ranking.ids) {
-    if (id >= 0) id = ids_[static_cast<std::size_t>(id)];
-  }
+  const FirstStage& first_stage = cuda_ ? *cuda_ : *exact_;
+  Ranking ranking = first_stage.search(asked, depth, places_of(exclude));
+  name_places(ranking);
   return ranking;
+}
+
+Ranking Retriever::structural_candidates(const GridSelection& queries, std::size_t depth,
+                                         std::span<const std::int64_t> exclude) const {
+  check_ids(queries);
+  if (cuda_) {
+    Ranking ranking = cuda_->search_structurally(queries, depth, places_of(exclude), params_);
+    name_places(ranking);
+    return ranking;
+  }
+  // Query by query: every list is as long as the gallery.
+  Ranking all{queries.size(), 0, {}, {}};
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    const std::int64_t id = queries.id_of(q);
+    const GridSelection one(queries.grids, std::span(&id, 1));
+    const std::size_t size = ids_.empty() ? grids_.size : ids_.size();
+    const ScoredRanking scored = match_head(
+        one, candidates(one, size, exclude.empty() ? exclude : exclude.subspan(q, 1)), size);
+    all.depth = std::min(depth, scored.head);
+    const std::vector<std::size_t> order = order_by_total(scored, 0, scored.head);
+    for (std::size_t rank = 0; rank < all.depth; ++rank) {
+      all.ids.push_back(scored.ranking.ids[order[rank]]);
+      all.scores.push_back(scored.ranking.scores[order[rank]] + scored.structural[order[rank]]);
+    }
+  }
+  return all;
 }
 
 ScoredRanking Retriever::match_head(const GridSelection& queries, Ranking ranking,
@@ -94,15 +155,7 @@ std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t quer
                 " needs as many structural similarities; there are " + std::to_string(scored.head));
   }
   const std::span<const std::int64_t> ids = scored.ranking.ids_of(query);
-  const std::span<const float> cosine = scored.ranking.scores_of(query);
-  const float* structural = scored.structural.data() + query * scored.head;
-  std::vector<std::size_t> order(k);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    const float a = cosine[x] + structural[x];
-    const float b = cosine[y] + structural[y];
-    return a != b ? a > b : ids[x] < ids[y];
-  });
+  const std::vector<std::size_t> order = order_by_total(scored, query, k);
   std::vector<std::int64_t> result(ids.begin(), ids.end());
   for (std::size_t rank = 0; rank < k; ++rank) result[rank] = ids[order[rank]];
   return result;

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <memory>
+
+#include "diml/matcher.h"
+
+namespace diml::cuda {
+
+std::unique_ptr<Matcher> make_cuda_matcher(MatcherOptions options);
+
+}  // namespace diml::cuda

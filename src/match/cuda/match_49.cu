@@ -1,0 +1,264 @@
+// 7 x 7 cells of 128 dimensions, the backbone's own grid.
+//
+// Two warps have a pair to themselves. The tensor cores give them the similarities as 64 x 56, in
+// shared memory; then thread i holds row i and column i of K in registers, and both halves of an
+// iteration are dot products with a vector that all read from shared memory.
+#include "device.h"
+#include "fragments.cuh"
+#include "launch.h"
+#include "pair_work.h"
+#include "sinkhorn.cuh"
+
+namespace diml::cuda {
+namespace {
+
+constexpr int kCells = 49;
+constexpr int kPadded = 52;  // whole float4s
+constexpr int kDim = 128;
+constexpr int kChunks = kDim / 32;
+constexpr int kThreads = 64;
+constexpr int kColumnBlocks = 7;  // of 8
+
+struct Shared {
+  float similarity[kCells * kCells];  // an odd stride: neither rows nor columns meet in one bank
+  float source_weight[kCells];
+  float target_weight[3][kColumnBlocks * 8];
+  alignas(16) float a[kPadded];
+  alignas(16) float b[kPadded];
+  float sums[3][2];  // of the two warps
+};
+
+template <class Cell>
+__device__ void correlate(const PairWork& work, const Pair& pair, Shared& shared) {
+  using Traits = CellTraits<Cell>;
+  using Part = typename Traits::Part;
+  using Operand = Octet<Traits::kPlanes>;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int row = lane / 4;
+  const int first = lane % 4 * 8;
+  const Cell* sources =
+      static_cast<const Cell*>(work.sources.cells) + pair.source * (kCells * kDim) + first;
+  const Cell* targets =
+      static_cast<const Cell*>(work.targets.cells) + pair.target * (kCells * kDim) + first;
+  const float* source_global = work.sources.globals + pair.source * kDim + first;
+  const float* target_global = work.targets.globals + pair.target * kDim + first;
+  const auto load = [](const Cell* cells, int cell, int chunk) {
+    return cell < kCells ? load_octet(cells + cell * kDim + chunk * 32) : Operand{};
+  };
+  float similarity[2][kColumnBlocks][4] = {};
+  float source_weight[2][4] = {};
+  float target_weight[kColumnBlocks][4] = {};
+  const Octet<1> nothing = {};
+#pragma unroll
+  for (int c = 0; c < kChunks; ++c) {
+    Operand upper[2];
+    Operand lower[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      upper[half] = load(sources, warp * 32 + half * 16 + row, c);
+      lower[half] = load(sources, warp * 32 + half * 16 + row + 8, c);
+    }
+    Octet<1> from_source = {};
+    if (work.cross_correlation) {
+      const Octet<1> from_target =
+          load_global_part<Part, Traits::kGlobalParts>(target_global + c * 32, row);
+      from_source = load_global_part<Part, Traits::kGlobalParts>(source_global + c * 32, row);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        multiply_planes<Part>(source_weight[half], upper[half], lower[half], from_target);
+      }
+    }
+#pragma unroll
+    for (int block = 0; block < kColumnBlocks; ++block) {
+      const Operand right = load(targets, block * 8 + row, c);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        multiply_planes<Part>(similarity[half][block], upper[half], lower[half], right);
+      }
+      // Each warp weighs half of the targets.
+      if (work.cross_correlation && block % 2 == warp) {
+        multiply_planes<Part>(target_weight[block], from_source, nothing, right);
+      }
+    }
+  }
+
+  const int column = lane % 4 * 2;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+#pragma unroll
+    for (int block = 0; block < kColumnBlocks; ++block) {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int i = warp * 32 + half * 16 + row + k / 2 * 8;
+        const int j = block * 8 + column + k % 2;
+        if (i < kCells && j < kCells) {
+          shared.similarity[i * kCells + j] = similarity[half][block][k];
+        }
+      }
+    }
+  }
+  if (!work.cross_correlation) return;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float upper = source_weight[half][0] + source_weight[half][1];
+    float lower = source_weight[half][2] + source_weight[half][3];
+    if (Traits::kGlobalParts > 2) {
+      upper += __shfl_xor_sync(kWholeWarp, upper, 1);
+      lower += __shfl_xor_sync(kWholeWarp, lower, 1);
+    }
+    const int i = warp * 32 + half * 16 + row;
+    if (lane % 4 == 0 && i < kCells) shared.source_weight[i] = upper;
+    if (lane % 4 == 0 && i + 8 < kCells) shared.source_weight[i + 8] = lower;
+  }
+#pragma unroll
+  for (int block = 0; block < kColumnBlocks; ++block) {
+    if (row < Traits::kGlobalParts && block % 2 == warp) {
+      shared.target_weight[row][block * 8 + column] = target_weight[block][0];
+      shared.target_weight[row][block * 8 + column + 1] = target_weight[block][1];
+    }
+  }
+}
+
+// The sum over both warps; every thread gets it. `slot` keeps sums that overlap apart.
+__device__ inline float block_sum(float value, int slot, Shared& shared) {
+  value = warp_sum(value);
+  if (threadIdx.x % 32 == 0) shared.sums[slot][threadIdx.x / 32] = value;
+  __syncthreads();
+  return shared.sums[slot][0] + shared.sums[slot][1];
+}
+
+__device__ inline bool normalise(float& weight, bool inside, int slot, Shared& shared) {
+  weight = inside ? fmaxf(weight, 0.0f) : 0.0f;
+  const float sum = block_sum(weight, slot, shared);
+  const bool uniform = !(sum > kNoCorrelationSum);
+  weight = !inside ? 0.0f : uniform ? 1.0f / kCells : weight / sum;
+  return uniform;
+}
+
+// <values, vector>, the vector in shared memory, zero behind its end.
+__device__ inline float dot(const float (&values)[kCells], const float (&vector)[kPadded]) {
+  float sums[4] = {};
+#pragma unroll
+  for (int k = 0; k < kPadded; k += 4) {
+    const float4 four = *reinterpret_cast<const float4*>(&vector[k]);
+    sums[0] = fmaf(values[k], four.x, sums[0]);
+    if (k + 1 < kCells) sums[1] = fmaf(values[k + 1], four.y, sums[1]);
+    if (k + 2 < kCells) sums[2] = fmaf(values[k + 2], four.z, sums[2]);
+    if (k + 3 < kCells) sums[3] = fmaf(values[k + 3], four.w, sums[3]);
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+template <class Cell>
+__global__ void __launch_bounds__(kThreads, 6) match_49(const __grid_constant__ PairWork work) {
+  __shared__ Shared shared;
+  const int cell = static_cast<int>(threadIdx.x);
+  const bool inside = cell < kCells;
+  const int clamped = inside ? cell : kCells - 1;
+  const float exponent = 1.44269504f / work.lambda;
+
+  for (std::size_t k = blockIdx.x; k < work.count; k += gridDim.x) {
+    correlate<Cell>(work, work.pair(k), shared);
+    if (cell < kPadded) shared.b[cell] = inside ? 1.0f : 0.0f;
+    if (cell < kPadded) shared.a[cell] = 0.0f;
+    __syncthreads();
+
+    float row[kCells];
+    float column[kCells];
+#pragma unroll
+    for (int j = 0; j < kCells; ++j) {
+      row[j] = exp2_in_range(shared.similarity[clamped * kCells + j] * exponent);
+      column[j] = exp2_in_range(shared.similarity[j * kCells + clamped] * exponent);
+    }
+    float source_marginal = 1.0f;
+    float target_marginal = 1.0f;
+    if (work.cross_correlation) {
+      source_marginal = shared.source_weight[clamped];
+      target_marginal = shared.target_weight[0][clamped];
+      for (int part = 1; part < CellTraits<Cell>::kGlobalParts; ++part) {
+        target_marginal += shared.target_weight[part][clamped];
+      }
+    }
+    const bool uniform_source = normalise(source_marginal, inside, 0, shared);
+    const bool uniform_target = normalise(target_marginal, inside, 1, shared);
+
+    float a = 0.0f;
+    float b = 1.0f;
+    float earlier = 1.0f;
+    float error = 0.0f;
+    int iteration = 0;
+    for (;; ++iteration) {
+      const float sum = dot(row, shared.b);
+      const float next_a = scaling(source_marginal, sum);
+      if (inside) shared.a[cell] = next_a;
+      // One barrier for both: the new a, and whether the old one will do.
+      error = block_sum(fabsf(fmaf(a, sum, -source_marginal)), 0, shared);
+      const bool last = iteration >= work.max_iterations;
+      if (last || (iteration % kSweep != 0 && error < work.tolerance)) break;
+      a = next_a;
+      float next_b = scaling(target_marginal, dot(column, shared.a));
+      if ((iteration + 1) % kSweep == 0 && iteration + 1 < work.max_iterations) {
+        const float before = log_step(b, earlier);
+        const float step = log_step(next_b, b);
+        const float weighted = target_marginal * before;
+        const float product = block_sum(weighted * step, 1, shared);
+        const float square = block_sum(weighted * before, 2, shared);
+        next_b = prolonged(next_b, step, prolongation(product, square));
+      }
+      earlier = b;
+      b = next_b;
+      if (inside) shared.b[cell] = b;
+      __syncthreads();
+    }
+
+    float score = 0.0f;
+    if (inside) {
+#pragma unroll
+      for (int j = 0; j < kCells; ++j) {
+        const float mass = row[j] * shared.b[j];
+        score = fmaf(mass, shared.similarity[cell * kCells + j], score);
+        if (work.outputs.plans) {
+          work.outputs.plans[k * (kCells * kCells) + cell * kCells + j] = a * mass;
+        }
+      }
+    }
+    score = block_sum(a * score, 2, shared);
+    if (cell == 0) {
+      if (work.outputs.scores) work.outputs.scores[k] = score;
+      if (work.outputs.reports) {
+        work.outputs.reports[k] = {iteration,
+                                   error,
+                                   error < work.tolerance,
+                                   uniform_source && work.cross_correlation,
+                                   uniform_target && work.cross_correlation,
+                                   false};
+      }
+    }
+    __syncthreads();
+  }
+}
+
+template <class Cell>
+void launch(const PairWork& work, cudaStream_t stream) {
+  const unsigned blocks = blocks_for(match_49<Cell>, kThreads, 0, work.count);
+  match_49<Cell><<<blocks, kThreads, 0, stream>>>(work);
+  check(cudaGetLastError(), "start a kernel");
+}
+
+}  // namespace
+
+bool suits_match_49(const PairWork& work) { return suits_tensor_cores(work, kCells, kDim); }
+
+void launch_match_49(const PairWork& work, cudaStream_t stream) {
+  switch (work.sources.type) {
+    case CellType::float16:
+      return launch<__half>(work, stream);
+    case CellType::bfloat16:
+      return launch<__nv_bfloat16>(work, stream);
+    default:
+      return launch<float>(work, stream);
+  }
+}
+
+}  // namespace diml::cuda
