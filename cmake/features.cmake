@@ -84,6 +84,14 @@ endmacro()
 
 macro(diml_look_for_TORCH)
   find_package(Torch QUIET)
+  if(NOT Torch_FOUND)
+    # PyTorch's Python package carries LibTorch and knows where.
+    execute_process(COMMAND python3 -c "import torch; print(torch.utils.cmake_prefix_path)"
+      OUTPUT_VARIABLE diml_torch_prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(diml_torch_prefix)
+      find_package(Torch QUIET PATHS ${diml_torch_prefix})
+    endif()
+  endif()
   if(Torch_FOUND AND DIML_WITH_JSON AND DIML_WITH_YAML)
     set(DIML_WITH_TORCH ON)
   endif()

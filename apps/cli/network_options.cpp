@@ -94,14 +94,19 @@ void NetworkOptions::define(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--backend", backend, "What runs the network: auto, onednn or torch")
       ->capture_default_str();
-  command.add_option("--batch", batch, "Images in one forward pass")
-      ->check(CLI::Range(1, 1024))
+  command
+      .add_option("--device", device,
+                  "Where the network runs: cpu, cuda or cuda:1 (any number; needs LibTorch)")
       ->capture_default_str();
+  command.add_option("--batch", batch, "Images in one forward pass; 8, or 256 on a GPU")
+      ->check(CLI::Range(1, 1024));
   preprocessing.define(command);
 }
 
 Embedder NetworkOptions::open(int threads) {
+  if (batch == 0) batch = default_batch(device);
   OpenNetworkParams params;
+  params.network.device = device;
   params.network.precision = precision_from(precision);
   params.network.projection = !no_projection;
   params.network.threads = threads;
@@ -110,8 +115,8 @@ Embedder NetworkOptions::open(int threads) {
   const PoolingRule rule = pooling_rule_from(pooling);
   OpenedNetwork opened = open_network(model, params);
   description_ = opened.fingerprint + " " + opened.network->name() + " " + precision + " " +
-                 pooling + " grid " + std::to_string(grid) + " batch " + std::to_string(batch) +
-                 (no_projection ? " no-projection" : "");
+                 (device == "cpu" ? "" : "cuda ") + pooling + " grid " + std::to_string(grid) +
+                 " batch " + std::to_string(batch) + (no_projection ? " no-projection" : "");
   for (const auto& [name, value] : to_text(opened.preprocessing)) {
     description_.append(" ").append(name).append(" ").append(value);
   }

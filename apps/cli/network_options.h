@@ -27,7 +27,8 @@ struct NetworkOptions {
   std::string pooling = "align";
   bool no_projection = false;
   std::size_t grid = 4;
-  std::size_t batch = 8;
+  std::string device = "cpu";
+  std::size_t batch = 0;  // 0 for what suits the device; after open() what it is
   PreprocessingOptions preprocessing;
 
   void define(CLI::App& command);

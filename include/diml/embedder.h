@@ -15,16 +15,22 @@
 
 namespace diml {
 
-// resize, crop, and the colours as the network wants them. pixels: [3, crop, crop].
+// resize, crop, channels in the network's order. planes: [3, crop, crop].
+void crop_planes(const Image& image, const Preprocessing& preprocessing,
+                 std::span<std::uint8_t> planes);
+
+// The same in the numbers that the network wants.
 void preprocess(const Image& image, const Preprocessing& preprocessing, std::span<float> pixels);
 
 struct EmbedderParams {
   std::size_t grid = 4;  // paper, section 4.2
   PoolingRule pooling = PoolingRule::align;
-  std::size_t batch = 8;  // images in one forward pass; always full, so that a grid never depends
-                          // on how many others are embedded with it
+  std::size_t batch = 8;  // images in one forward pass
   int threads = 0;
 };
+
+// Images in one forward pass, where nobody says otherwise.
+std::size_t default_batch(const std::string& device);
 
 enum class BadImages : std::uint8_t { stop, skip };
 
@@ -55,20 +61,29 @@ class Embedder {
   // cells: [images, grid * grid, dim], globals: [images, dim].
   void embed(std::span<const Image> images, std::span<float> cells, std::span<float> globals);
 
-  // Files, a bounded stretch at a time: all cores decode, then all cores run the network, so that
-  // neither waits for the other; the next files are asked of the disk meanwhile. `sink` gets every
-  // stretch in order, from this thread, and says whether to go on.
+  // Files, a bounded stretch at a time, decoded by all cores: while a GPU works on the stretch
+  // before, or taking turns with a network that runs on the same cores. The next files are asked of
+  // the disk meanwhile. `sink` gets every stretch in order, from this thread, and says whether to
+  // go on.
   void embed_files(std::span<const std::string> paths, Orientation orientation, BadImages bad,
                    const std::function<bool(const EmbeddedBatch&)>& sink);
 
  private:
-  // pixels: [count, 3, crop, crop], any count.
-  void embed_pixels(std::span<const float> pixels, std::size_t count, float* cells, float* globals);
+  // Puts image i, cropped, into its planes; throws where it cannot be read.
+  using Fill = std::function<void(std::size_t i, std::span<std::uint8_t> planes)>;
+  struct Stretch;
+  void embed_all(std::size_t total, const Fill& fill, BadImages bad,
+                 const std::function<void(std::size_t first, std::size_t count)>& coming,
+                 const std::function<bool(const EmbeddedBatch&)>& sink);
+  Stretch begun(std::size_t room, std::size_t first, std::size_t count, const Fill& fill,
+                BadImages bad);
+  bool finished(Stretch stretch, const std::function<bool(const EmbeddedBatch&)>& sink);
 
   std::unique_ptr<Network> network_;
   Preprocessing preprocessing_;
   EmbedderParams params_;
   MapShape shape_;
+  std::unique_ptr<GridMaker> maker_;
 };
 
 }  // namespace diml

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "diml/grid_maker.h"
 #include "diml/model.h"
 
 namespace diml {
@@ -43,13 +44,21 @@ class Network {
   // on the size of the batch, not on the other images in it.
   virtual void forward(std::span<const float> pixels, std::size_t batch, std::size_t height,
                        std::size_t width, std::span<float> maps) = 0;
+
+  // Null where the network knows no better way than forward(). The network must outlive it.
+  virtual std::unique_ptr<GridMaker> grid_maker(const GridMakerParams& params);
+
+  // Of one forward pass, the mean of `passes`; the pixels lie where the network runs.
+  virtual double seconds_of_pass(std::size_t passes, std::size_t batch, std::size_t height,
+                                 std::size_t width);
 };
 
 struct NetworkParams {
   Precision precision = Precision::float32;
   bool projection = true;  // apply it where the model has one
   int threads = 0;
-  Tap tap;  // for tests; costs a copy of every map
+  Tap tap;                     // for tests; costs a copy of every map
+  std::string device = "cpu";  // or cuda, or cuda:1; LibTorch alone knows others than the CPU
 };
 
 // On oneDNN: BatchNorm folded, ReLU and the sum of the shortcut fused into the convolutions. With

@@ -81,7 +81,11 @@ std::unique_ptr<Network> make_network(const Model& model, const NetworkParams& p
   if (known.empty()) {
     throw Error("this build runs no networks: install libdnnl-dev or libtorch-dev and build again");
   }
-  const std::string backend = wanted == "auto" ? known.front() : wanted;
+  const bool elsewhere = params.device != "cpu";
+  if (elsewhere && wanted == "onednn") {
+    throw Error("onednn runs on the CPU: --device " + params.device + " needs --backend torch");
+  }
+  const std::string backend = wanted != "auto" ? wanted : elsewhere ? "torch" : known.front();
 #if DIML_HAS_ONEDNN
   if (backend == "onednn") return make_onednn_network(model, params);
 #endif

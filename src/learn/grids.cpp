@@ -1,12 +1,33 @@
 #include "diml/learn/grids.h"
 
+#include <map>
+#include <mutex>
+#include <tuple>
+
 namespace diml::learn {
 namespace {
 
-torch::Tensor pooling_tensor(std::int64_t size, std::size_t grid, PoolingRule rule,
-                             const torch::TensorOptions& options) {
+torch::Tensor pooling_tensor(std::int64_t size, std::size_t grid, PoolingRule rule) {
   const std::vector<float> matrix = pooling_matrix(static_cast<std::size_t>(size), grid, rule);
-  return torch::tensor(matrix).view({static_cast<std::int64_t>(grid), size}).to(options);
+  return torch::tensor(matrix).view({static_cast<std::int64_t>(grid), size});
+}
+
+// Both axes at once, [H * W, G * G]: one large product instead of thousands of tiny ones. Kept: an
+// upload would hold up the host until a GPU has done all that it was told before.
+torch::Tensor pooling_of(const torch::Tensor& map, std::size_t grid, PoolingRule rule) {
+  using Key = std::tuple<std::int64_t, std::int64_t, std::size_t, PoolingRule, std::string,
+                         torch::ScalarType>;
+  static std::mutex mutex;
+  // Never destroyed: at the end of the process the GPU is gone before it.
+  static auto& kept = *new std::map<Key, torch::Tensor>;
+  const Key key{map.size(2), map.size(3), grid, rule, map.device().str(), map.scalar_type()};
+  const std::lock_guard lock(mutex);
+  const auto found = kept.find(key);
+  if (found != kept.end()) return found->second;
+  const c10::InferenceMode for_gradients_too(false);
+  const torch::Tensor rows = pooling_tensor(map.size(2), grid, rule);
+  const torch::Tensor columns = pooling_tensor(map.size(3), grid, rule);
+  return kept[key] = torch::kron(rows, columns).t().to(map.options());
 }
 
 }  // namespace
@@ -22,11 +43,8 @@ Grids make_grids(const torch::Tensor& map, std::size_t grid, PoolingRule rule) {
   grids.norms = raw.norm(2, 1);
   grids.globals = unit(raw);
   if (grid > 0) {
-    const torch::Tensor rows = pooling_tensor(map.size(2), grid, rule, map.options());
-    const torch::Tensor columns = pooling_tensor(map.size(3), grid, rule, map.options());
-    // Both axes at once, [H * W, G * G]: one large product instead of thousands of tiny ones.
-    const torch::Tensor both = torch::kron(rows, columns).t();
-    const torch::Tensor pooled = torch::matmul(map.flatten(2), both);  // [N, D, G * G]
+    const torch::Tensor pooled =
+        torch::matmul(map.flatten(2), pooling_of(map, grid, rule));  // [N, D, G * G]
     grids.cells = unit(pooled.transpose(1, 2)).contiguous();
   }
   return grids;

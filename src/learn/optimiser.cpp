@@ -28,22 +28,20 @@ void Optimiser::zero_gradients() {
   }
 }
 
-double Optimiser::clip(double longest) {
+torch::Tensor Optimiser::clip(double longest) {
   const torch::NoGradGuard no_gradient;
-  std::vector<torch::Tensor> squares;
+  std::vector<torch::Tensor> gradients;
   for (const LearningGroup& group : groups_) {
     for (const auto& [name, value] : group.values) {
-      if (value.grad().defined()) squares.push_back(value.grad().pow(2).sum());
+      if (value.grad().defined()) gradients.push_back(value.grad());
     }
   }
-  if (squares.empty()) return 0.0;
-  const double length = std::sqrt(torch::stack(squares).sum().item<double>());
-  if (longest > 0.0 && length > longest) {
-    for (const LearningGroup& group : groups_) {
-      for (const auto& [name, value] : group.values) {
-        if (value.grad().defined()) value.grad().mul_(longest / length);
-      }
-    }
+  if (gradients.empty()) return torch::zeros({}, torch::kFloat64);
+  const torch::Tensor length =
+      torch::stack(at::_foreach_norm(gradients)).to(torch::kFloat64).norm();
+  if (longest > 0.0) {
+    const torch::Tensor factor = (longest / length).clamp_max(1.0);
+    for (torch::Tensor& gradient : gradients) gradient.mul_(factor);
   }
   return length;
 }

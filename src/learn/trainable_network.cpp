@@ -1,11 +1,19 @@
 #include "diml/learn/trainable_network.h"
 
 #include "diml/error.h"
+#include "fold.h"
+#include "frozen_norm.h"
 #include "residual.h"
 #include "tensors.h"
 
 namespace diml::learn {
 namespace {
+
+// A GPU convolves fastest where the channels of a place lie side by side.
+torch::Tensor in_layout_of(torch::Device device, const torch::Tensor& values) {
+  if (!device.is_cuda() || values.dim() != 4) return values;
+  return values.contiguous(torch::MemoryFormat::ChannelsLast);
+}
 
 bool is_statistic(const std::string& name) {
   return name.ends_with(".running_mean") || name.ends_with(".running_var");
@@ -13,19 +21,29 @@ bool is_statistic(const std::string& name) {
 
 }  // namespace
 
-TrainableNetwork::TrainableNetwork(const Model& model, torch::Device device)
+TrainableNetwork::TrainableNetwork(const Model& model, torch::Device device, Precision precision)
     : shape_(model),
       architecture_(make_architecture(model.architecture, model.stride)),
-      device_(device) {
+      device_(device),
+      type_(precision == Precision::bfloat16 ? torch::kBFloat16 : torch::kFloat32) {
   if (!model.has_projection()) throw Error("a network to train needs a projection");
   shape_.tensors.clear();
   for (const auto& [name, tensor] : model.tensors) {
-    torch::Tensor value = to_torch(tensor).to(device_, torch::kFloat32);
+    torch::Tensor value = in_layout_of(device_, to_torch(tensor).to(device_, torch::kFloat32));
     if (is_statistic(name)) {
       statistics_[name] = value;
     } else {
       parameters_[name] = value.set_requires_grad(true);
     }
+  }
+  take_reciprocals();
+}
+
+void TrainableNetwork::take_reciprocals() {
+  const torch::NoGradGuard no_gradient;
+  for (const ConvolutionLayer& layer : layers_of(architecture_)) {
+    reciprocals_[layer.norm] =
+        (statistics_.at(layer.norm + ".running_var") + shape_.epsilon).rsqrt();
   }
 }
 
@@ -45,13 +63,22 @@ torch::Tensor TrainableNetwork::normalised(const ConvolutionLayer& layer,
 }
 
 torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
+  // Casts where autocast would make them: the gradient passes through to what is learnt.
   const torch::Tensor map = run_residual(
-      architecture_, pixels, [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
-        return normalised(layer, convolved(layer, input));
+      architecture_, in_layout_of(device_, pixels.to(type_)),
+      [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
+        const FoldedNorm folded =
+            fold_norm(parameters_.at(layer.name + ".weight"),
+                      parameters_.at(layer.norm + ".weight"), parameters_.at(layer.norm + ".bias"),
+                      statistics_.at(layer.norm + ".running_mean"), reciprocals_.at(layer.norm));
+        return torch::conv2d(input, folded.kernel.to(type_), folded.bias.to(type_),
+                             static_cast<std::int64_t>(layer.stride),
+                             static_cast<std::int64_t>(layer.padding()));
       });
   const torch::Tensor& projection = parameters_.at("projection.weight");
-  return torch::conv2d(map, projection.unsqueeze(-1).unsqueeze(-1),
-                       parameters_.at("projection.bias"));
+  return torch::conv2d(map, projection.unsqueeze(-1).unsqueeze(-1).to(type_),
+                       parameters_.at("projection.bias").to(type_))
+      .to(torch::kFloat32);
 }
 
 void TrainableNetwork::calibrate(const torch::Tensor& pixels) {
@@ -63,6 +90,7 @@ void TrainableNetwork::calibrate(const torch::Tensor& pixels) {
         statistics_.at(layer.norm + ".running_var").copy_(map.var({0, 2, 3}, /*unbiased=*/false));
         return normalised(layer, map);
       });
+  take_reciprocals();
 }
 
 Model TrainableNetwork::model() const {
@@ -86,6 +114,7 @@ void TrainableNetwork::load(const Model& model) {
       value.copy_(given);
     }
   }
+  take_reciprocals();
 }
 
 }  // namespace diml::learn

@@ -1,6 +1,9 @@
 #include "diml/network.h"
 
+#include <chrono>
+
 #include "diml/error.h"
+#include "diml/random.h"
 
 namespace diml {
 
@@ -12,6 +15,22 @@ Precision precision_from(std::string_view name) {
 
 const char* name_of(Precision precision) {
   return precision == Precision::bfloat16 ? "bfloat16" : "float32";
+}
+
+std::unique_ptr<GridMaker> Network::grid_maker(const GridMakerParams& /*params*/) {
+  return nullptr;
+}
+
+double Network::seconds_of_pass(std::size_t passes, std::size_t batch, std::size_t height,
+                                std::size_t width) {
+  std::vector<float> pixels(batch * 3 * height * width);
+  Random random(1);
+  for (float& pixel : pixels) pixel = static_cast<float>(random.normal());
+  std::vector<float> maps(batch * output_shape(height, width).count());
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  for (std::size_t pass = 0; pass < passes; ++pass) forward(pixels, batch, height, width, maps);
+  return std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(passes);
 }
 
 }  // namespace diml

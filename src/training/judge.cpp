@@ -19,9 +19,11 @@ std::vector<RerankResult> evaluate_model(const Model& model, const LabelledFiles
                                          Ranks& ranks, const Progress& progress) {
   NetworkParams network;
   network.threads = config.threads;
+  network.device = config.device;
   Embedder embedder(make_network(model, network), model.preprocessing,
                     {.grid = config.grid,
                      .pooling = pooling_rule_from(config.pooling),
+                     .batch = default_batch(config.device),
                      .threads = config.threads});
   const std::size_t total = files.paths.size();
   const std::size_t share = (total + ranks.size() - 1) / ranks.size();
@@ -76,17 +78,10 @@ Model model_to_train(const std::string& weights, std::size_t dim, std::uint64_t 
   return model;
 }
 
-torch::Tensor to_pixels(const torch::Tensor& planes, const Preprocessing& preprocessing,
-                        torch::Device device) {
-  const auto of_channels = [&](const std::array<float, 3>& values) {
-    return torch::tensor({values[0], values[1], values[2]}).view({1, 3, 1, 1}).to(device);
-  };
-  return (planes.to(device).to(torch::kFloat32) - of_channels(preprocessing.mean)) /
-         of_channels(preprocessing.deviation);
-}
-
 std::size_t loader_threads(const learn::TrainConfig& config) {
-  return static_cast<std::size_t>(std::max(1, thread_count(config.threads)));
+  // What keeps a GPU busy needs a core, and so does the thread that goes backwards.
+  const int others = config.device == "cpu" ? 0 : 2;
+  return static_cast<std::size_t>(std::max(1, thread_count(config.threads) - others));
 }
 
 }  // namespace diml::training

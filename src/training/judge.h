@@ -20,10 +20,6 @@ std::vector<RerankResult> evaluate_model(const Model& model, const LabelledFiles
 // Weights to fine-tune, with a projection of `dim`: their own where it fits, else a random one.
 Model model_to_train(const std::string& weights, std::size_t dim, std::uint64_t seed);
 
-// planes: [B, 3, H, W] uint8. Returns what the network wants, float32, on the device.
-torch::Tensor to_pixels(const torch::Tensor& planes, const Preprocessing& preprocessing,
-                        torch::Device device);
-
 // Threads that decode beside those that train.
 std::size_t loader_threads(const learn::TrainConfig& config);
 

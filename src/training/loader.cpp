@@ -1,5 +1,6 @@
 #include "loader.h"
 
+#include "../learn/device.h"
 #include "diml/error.h"
 
 namespace diml::training {
@@ -102,8 +103,8 @@ bool Loader::begin(Slot& slot, const std::vector<std::size_t>& indices) {
   try {
     slot.batch.indices = indices;
     const auto side = static_cast<std::int64_t>(params_.size);
-    slot.batch.pixels =
-        torch::empty({static_cast<std::int64_t>(indices.size()), 3, side, side}, torch::kUInt8);
+    slot.batch.pixels = learn::host_memory(
+        {static_cast<std::int64_t>(indices.size()), 3, side, side}, torch::kUInt8, params_.device);
     return true;
   } catch (...) {  // out of memory
     failure_ = std::current_exception();

@@ -49,7 +49,8 @@ struct LoaderParams {
   std::uint64_t seed = 0;  // of this epoch: what an image looks like depends on it and its place
   std::size_t first_place = 0;  // of these images in a batch that several processes share
   std::size_t threads = 2;
-  std::size_t ahead = 3;  // batches that wait, decoded, at most
+  std::size_t ahead = 3;               // batches that wait, decoded, at most
+  torch::Device device = torch::kCPU;  // where they go next
   // Labels of the cache's images, or empty. With them, the next image of its class stands in for
   // one that cannot be read.
   std::span<const std::int64_t> stand_ins{};

@@ -168,6 +168,14 @@ class GlooRanks final : public Ranks {
 
 }  // namespace
 
+std::size_t local_rank() {
+  for (const char* name :
+       {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
+    if (!variable(name).empty()) return number_in(name);
+  }
+  return 0;
+}
+
 std::unique_ptr<Ranks> join_ranks() {
   const Place place = place_of();
   if (place.size == 1) return std::make_unique<Ranks>();

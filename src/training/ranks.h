@@ -29,6 +29,9 @@ class Ranks {
   virtual void wait_for_writer() {}
 };
 
+// Which of this machine's processes this one is, counted from 0: each takes a GPU of its own.
+std::size_t local_rank();
+
 // From RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (torchrun), or from what mpirun and Slurm set;
 // alone where none is set.
 std::unique_ptr<Ranks> join_ranks();

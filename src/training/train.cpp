@@ -14,9 +14,6 @@ learn::TrainConfig config_of(const TrainCall& call) {
   for (const std::string& recipe : call.recipes) read_yaml(recipe, config);
   for (const auto& [name, value] : call.settings) set(config, name, value);
   check(config);
-  if (config.precision != "float32") {
-    throw Error("precision " + config.precision + ": training knows float32 alone");
-  }
   return config;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "../learn/device.h"
 #include "../learn/tensors.h"
 #include "diml/error.h"
 #include "diml/output_file.h"
@@ -17,9 +18,8 @@ constexpr std::uint64_t kAugment = 1;
 constexpr std::uint64_t kStep = 2;
 constexpr std::uint64_t kWeights = 3;
 
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 Model starting_model(const learn::TrainConfig& config) {
@@ -36,13 +36,6 @@ learn::MeasureParams measure_of(const learn::TrainConfig& config) {
   return params;
 }
 
-torch::Device device_of(const std::string& name) {
-  if (name != "cpu" && !torch::cuda::is_available()) {
-    throw Error("device " + name + ": there is no GPU that LibTorch can use here; take device cpu");
-  }
-  return torch::Device(name);
-}
-
 }  // namespace
 
 Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
@@ -51,11 +44,14 @@ Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
       ranks_(ranks),
       folder_(folder),
       hooks_(hooks),
-      device_(device_of(config_.device)),
+      device_(learn::device_named(config_.device, local_rank())),
       data_(load_training_data(config_)),
       start_(starting_model(config_)),
-      network_(std::make_unique<learn::TrainableNetwork>(start_, device_)),
+      pixels_(start_.preprocessing, device_),
+      network_(std::make_unique<learn::TrainableNetwork>(start_, device_,
+                                                         precision_from(config_.precision))),
       measure_(measure_of(config_)) {
+  config_.device = device_.str();
   config_.sampler.seed = config_.seed;
   config_.sampler.shards = ranks_.size();
   sampler_ = make_sampler(config_.sampler, data_.train.labels);
@@ -80,6 +76,9 @@ void Trainer::make_loss_and_optimiser() {
   context.learning_rate = config_.optimiser.learning_rate;
   context.seed = config_.seed;
   loss_ = make_loss(config_.loss, context);
+  for (learn::LossParameter& parameter : loss_->parameters()) {
+    parameter.value.set_data(parameter.value.to(device_));
+  }
 
   const double rate = config_.optimiser.learning_rate;
   const double decay = config_.optimiser.weight_decay;
@@ -103,13 +102,21 @@ void Trainer::make_loss_and_optimiser() {
 void Trainer::calibrate() {
   std::vector<std::vector<std::size_t>> batches = sampler_->epoch(0);
   batches.resize(1);
-  LoaderParams params{.size = start_.preprocessing.crop,
-                      .channels = start_.preprocessing.channels,
-                      .augment = config_.augment,
-                      .seed = mixed_seed(config_.seed, kAugment, 0),
-                      .stand_ins = stand_ins()};
+  LoaderParams params = loader_params(0);
+  params.first_place = 0;
   Loader loader(*cache_, std::move(batches), 0, params);
-  network_->calibrate(to_pixels(loader.next().pixels, start_.preprocessing, device_));
+  network_->calibrate(pixels_(loader.next().pixels));
+}
+
+LoaderParams Trainer::loader_params(std::size_t epoch) const {
+  return {.size = start_.preprocessing.crop,
+          .channels = start_.preprocessing.channels,
+          .augment = config_.augment,
+          .seed = mixed_seed(config_.seed, kAugment, epoch),
+          .first_place = ranks_.rank() * config_.sampler.batch / ranks_.size(),
+          .threads = loader_threads(config_),
+          .device = device_,
+          .stand_ins = stand_ins()};
 }
 
 double Trainer::rate_at(std::size_t epoch, std::size_t step, std::size_t steps) const {
@@ -118,15 +125,18 @@ double Trainer::rate_at(std::size_t epoch, std::size_t step, std::size_t steps) 
   return rate_factor(config_.schedule, progress, config_.epochs);
 }
 
-double Trainer::run_step(const TrainingBatch& batch, std::size_t epoch, std::size_t step,
-                         std::size_t steps) {
-  const torch::Tensor pixels = to_pixels(batch.pixels, start_.preprocessing, device_);
-  std::vector<std::int64_t> own_labels;
-  for (const std::size_t index : batch.indices) own_labels.push_back(data_.train.labels[index]);
-  const torch::Tensor labels = ranks_.gathered(torch::tensor(own_labels).to(device_));
+torch::Tensor Trainer::labels_of(const TrainingBatch& batch) const {
+  std::vector<std::int64_t> labels;
+  for (const std::size_t index : batch.indices) labels.push_back(data_.train.labels[index]);
+  const torch::Tensor own = torch::tensor(labels);
+  return device_.is_cuda() ? own.pin_memory().to(device_, /*non_blocking=*/true) : own;
+}
 
+LateNumbers Trainer::run_step(const TrainingBatch& batch, std::size_t epoch, std::size_t step,
+                              std::size_t steps) {
+  const torch::Tensor labels = ranks_.gathered(labels_of(batch));
   optimiser_->zero_gradients();
-  const torch::Tensor map = network_->forward(pixels);
+  const torch::Tensor map = network_->forward(pixels_(batch.pixels));
   learn::Grids grids = learn::make_grids(map, measure_.needs_cells() ? config_.grid : 0,
                                          pooling_rule_from(config_.pooling));
   grids.globals = ranks_.gathered(grids.globals);
@@ -134,26 +144,38 @@ double Trainer::run_step(const TrainingBatch& batch, std::size_t epoch, std::siz
   if (grids.cells.defined()) grids.cells = ranks_.gathered(grids.cells);
   const torch::Tensor loss =
       (*loss_)({grids, labels, measure_, mixed_seed(config_.seed, kStep, epoch * steps + step)});
-  const auto value = loss.item<double>();
-  if (!std::isfinite(value)) fail_on_nan("the loss", batch, epoch, step);
+  torch::Tensor length = torch::zeros_like(loss, torch::kFloat64);
   if (loss.requires_grad()) {
     loss.backward();
     ranks_.sum_gradients(network_->parameters());
-    const double length = optimiser_->clip(config_.clip);
-    if (!std::isfinite(length)) fail_on_nan("the gradient", batch, epoch, step);
+    length = optimiser_->clip(config_.clip);
     optimiser_->step(rate_at(epoch, step, steps));
   }
   const torch::NoGradGuard no_gradient;
   for (auto& [name, average] : averages_) {
     average.lerp_(network_->parameters().at(name), 1.0 - config_.ema);
   }
-  return value;
+  return LateNumbers(torch::stack({loss.detach().to(torch::kFloat64), length}));
+}
+
+void Trainer::settle(const Step& step, double images_per_second) {
+  const std::vector<double> numbers = step.numbers.get();
+  const double loss = numbers[0];
+  if (!std::isfinite(loss)) fail_on_nan("the loss", step.batch, step.epoch, step.number);
+  if (!std::isfinite(numbers[1])) fail_on_nan("the gradient", step.batch, step.epoch, step.number);
+  progress_.loss_sum += loss;
+  if (hooks_.on_step && ranks_.writes()) {
+    hooks_.on_step(
+        {step.epoch, config_.epochs, step.number + 1, step.steps, loss, images_per_second});
+  }
+  if (folder_ != nullptr) {
+    folder_->add_step((step.epoch - 1) * step.steps + step.number, loss, images_per_second);
+  }
 }
 
 void Trainer::expect_numbers(const TrainingBatch& batch, std::size_t epoch, std::size_t step) {
   const torch::NoGradGuard no_gradient;
-  const torch::Tensor map =
-      network_->forward(to_pixels(batch.pixels, start_.preprocessing, device_));
+  const torch::Tensor map = network_->forward(pixels_(batch.pixels));
   if (!map.isfinite().all().item<bool>()) {
     fail_on_nan("what the network gives", batch, epoch, step);
   }
@@ -186,32 +208,34 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
     batch = {batch.begin() + static_cast<std::ptrdiff_t>(ranks_.rank() * own),
              batch.begin() + static_cast<std::ptrdiff_t>((ranks_.rank() + 1) * own)};
   }
-  LoaderParams params{.size = start_.preprocessing.crop,
-                      .channels = start_.preprocessing.channels,
-                      .augment = config_.augment,
-                      .seed = mixed_seed(config_.seed, kAugment, epoch),
-                      .first_place = ranks_.rank() * own,
-                      .threads = loader_threads(config_),
-                      .stand_ins = stand_ins()};
-  Loader loader(*cache_, std::move(batches), progress_.steps_done, params);
+  Loader loader(*cache_, std::move(batches), progress_.steps_done, loader_params(epoch));
   const double plans_before = measure_.plan_seconds();
-  auto start = Clock::now();
+  const auto start = Clock::now();
+  auto settled = start;
+  std::optional<Step> under_way;
+  const auto settle_it = [&] {
+    if (!under_way) return;
+    const Step step = std::move(*under_way);
+    under_way.reset();
+    settle(step, static_cast<double>(images) / seconds_since(settled));
+    settled = Clock::now();
+  };
   bool stopped = false;
   while (progress_.steps_done < steps && !stopped) {
-    const auto step_start = Clock::now();
-    const std::size_t step = progress_.steps_done;
+    const std::size_t number = progress_.steps_done;
     const TrainingBatch batch = loader.next();
-    const double loss = run_step(batch, epoch, step, steps);
-    progress_.loss_sum += loss;
+    LateNumbers numbers = run_step(batch, epoch, number, steps);
+    settle_it();  // the one before: the device has this one to do meanwhile
+    under_way = Step{batch, epoch, number, steps, std::move(numbers)};
     ++progress_.steps_done;
-    const double rate = static_cast<double>(images) / seconds_since(step_start);
-    if (hooks_.on_step && ranks_.writes())
-      hooks_.on_step({epoch, config_.epochs, step + 1, steps, loss, rate});
-    if (folder_ != nullptr) folder_->add_step((epoch - 1) * steps + step, loss, rate);
+    if (!device_.is_cuda()) settle_it();
     stopped = asked_to_stop();
     const bool due =
         config_.checkpoint_steps > 0 && progress_.steps_done % config_.checkpoint_steps == 0;
-    if (stopped || due || progress_.steps_done == steps) expect_numbers(batch, epoch, step);
+    if (stopped || due || progress_.steps_done == steps) {
+      settle_it();
+      expect_numbers(batch, epoch, number);
+    }
     if (stopped || (due && progress_.steps_done < steps)) {
       save(epoch - 1, progress_.steps_done);
     }

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 
+#include "../learn/pixels.h"
 #include "checkpoint.h"
 #include "diml/learn/loss.h"
 #include "diml/learn/optimiser.h"
 #include "diml/learn/trainable_network.h"
 #include "diml/train.h"
+#include "late_numbers.h"
 #include "loader.h"
 #include "ranks.h"
 #include "run_folder.h"
@@ -24,12 +27,27 @@ class Trainer {
   TrainSummary run();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  // A step that the device was told to do, and may still be doing.
+  struct Step {
+    TrainingBatch batch;
+    std::size_t epoch = 0;
+    std::size_t number = 0;  // of the epoch, from 0
+    std::size_t steps = 0;   // that the epoch has
+    LateNumbers numbers;     // the loss, the length of the gradient
+  };
+
   void make_loss_and_optimiser();
   void calibrate();
   // The steps of an epoch that are still to do. Returns whether it was stopped.
   bool run_epoch(std::size_t epoch, EpochReport& report);
-  double run_step(const TrainingBatch& batch, std::size_t epoch, std::size_t step,
-                  std::size_t steps);
+  LateNumbers run_step(const TrainingBatch& batch, std::size_t epoch, std::size_t step,
+                       std::size_t steps);
+  torch::Tensor labels_of(const TrainingBatch& batch) const;  // on the device
+  // What came of a step: counted, reported, and the end of the run where it is not a number.
+  void settle(const Step& step, double images_per_second);
+  LoaderParams loader_params(std::size_t epoch) const;
   void judge(EpochReport& report);
   Model current_model() const;  // averaged where averages are kept
   void save(std::size_t epochs_done, std::size_t steps_done);
@@ -53,6 +71,7 @@ class Trainer {
   torch::Device device_;
   TrainingData data_;
   Model start_;
+  learn::Pixels pixels_;
   std::unique_ptr<learn::TrainableNetwork> network_;
   learn::PairMeasure measure_;
   std::unique_ptr<learn::Loss> loss_;

@@ -202,7 +202,7 @@ TEST_F(WrongTrain, WhatIsMissingIsNamed) {
   expect_refused({"train", "--dataset", "critters"}, {"--out"});
   expect_refused(train("run", {}, {"--recipe", "none.yaml"}), {"none.yaml"});
   expect_refused(train("run", {"device=cuda:99"}), {"device cuda:99"});
-  expect_refused(train("run", {"precision=bfloat16"}), {"precision", "float32"});
+  expect_refused(train("run", {"precision=float16"}), {"precision", "float32, bfloat16"});
 }
 
 TEST_F(WrongTrain, ARecipeIsToldFileAndLine) {

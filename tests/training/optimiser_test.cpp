@@ -117,15 +117,15 @@ TEST(Optimiser, WhatHasNoGradientStays) {
 TEST(Optimiser, ClipShortensTheWholeGradient) {
   const std::vector<LearningGroup> groups = two_groups();
   Optimiser optimiser({}, groups);
-  EXPECT_EQ(optimiser.clip(1.0), 0.0);  // none yet
+  EXPECT_EQ(optimiser.clip(1.0).item<double>(), 0.0);  // none yet
   put_gradients(groups, 2);
   double squares = 0.0;
   for (std::size_t k = 0; k < 6; ++k) squares += gradient_at(k, 2) * gradient_at(k, 2);
   const double length = std::sqrt(squares);
-  EXPECT_NEAR(optimiser.clip(0.0), length, 1e-10);     // no limit
-  EXPECT_NEAR(optimiser.clip(1000.0), length, 1e-10);  // not so long
-  EXPECT_NEAR(optimiser.clip(2.0), length, 1e-10);
-  EXPECT_NEAR(optimiser.clip(0.0), 2.0, 1e-12);
+  EXPECT_NEAR(optimiser.clip(0.0).item<double>(), length, 1e-10);     // no limit
+  EXPECT_NEAR(optimiser.clip(1000.0).item<double>(), length, 1e-10);  // not so long
+  EXPECT_NEAR(optimiser.clip(2.0).item<double>(), length, 1e-10);
+  EXPECT_NEAR(optimiser.clip(0.0).item<double>(), 2.0, 1e-12);
   EXPECT_NEAR(values_of(groups[0].values.at("a").grad())[0], gradient_at(0, 2) * 2.0 / length,
               1e-12);
 }

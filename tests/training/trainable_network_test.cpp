@@ -4,6 +4,7 @@
 
 #include "diml/error.h"
 #include "diml/network.h"
+#include "frozen_norm.h"
 
 namespace diml::learn {
 namespace {
@@ -68,6 +69,58 @@ TEST(TrainableNetwork, TheGradientReachesEveryParameterAndNoStatistic) {
   const Model after = network.model();
   for (const auto& [name, tensor] : model.tensors) {
     EXPECT_EQ(after.tensors.at(name).bytes, tensor.bytes) << name;
+  }
+}
+
+TEST(FrozenNorm, FoldedIsTheConvolutionAndTheNormBehindItInValuesAndGradients) {
+  torch::manual_seed(3);
+  const auto leaf = [](at::IntArrayRef shape, double scale, double offset) {
+    return (torch::randn(shape, torch::kFloat64) * scale + offset).set_requires_grad(true);
+  };
+  const torch::Tensor pixels = leaf({2, 3, 9, 7}, 1.0, 0.2);
+  const torch::Tensor kernel = leaf({5, 3, 3, 3}, 0.4, 0.0);
+  const torch::Tensor scale = leaf({5}, 0.3, 1.0);
+  const torch::Tensor shift = leaf({5}, 0.5, -0.1);
+  const torch::Tensor mean = torch::randn({5}, torch::kFloat64);
+  const torch::Tensor variance = torch::rand({5}, torch::kFloat64) + 0.1;
+  constexpr double kEpsilon = 1e-3;
+  const torch::Tensor plain =
+      torch::batch_norm(torch::conv2d(pixels, kernel, {}, 2, 1), scale, shift, mean, variance,
+                        /*training=*/false, 0.0, kEpsilon, /*cudnn_enabled=*/false);
+  const FoldedNorm norm = fold_norm(kernel, scale, shift, mean, (variance + kEpsilon).rsqrt());
+  const torch::Tensor folded = torch::conv2d(pixels, norm.kernel, norm.bias, 2, 1);
+  EXPECT_LT((plain - folded).abs().max().item<double>(), 1e-13);
+
+  const std::vector<torch::Tensor> leaves = {pixels, kernel, scale, shift};
+  const std::vector<torch::Tensor> expected = torch::autograd::grad({plain.pow(3).sum()}, leaves);
+  const std::vector<torch::Tensor> found = torch::autograd::grad({folded.pow(3).sum()}, leaves);
+  for (std::size_t k = 0; k < leaves.size(); ++k) {
+    const auto largest = expected[k].abs().max().item<double>();
+    EXPECT_GT(largest, 0.0) << "array " << k;
+    EXPECT_LT((expected[k] - found[k]).abs().max().item<double>(), 1e-12 * largest)
+        << "array " << k;
+  }
+}
+
+TEST(TrainableNetwork, InBfloat16MapsAndGradientsPointTheSameWay) {
+  const Model model = lived_in("small");
+  const torch::Tensor pixels = some_pixels(4, 64);
+  const TrainableNetwork exact(model, torch::kCPU);
+  const TrainableNetwork coarse(model, torch::kCPU, Precision::bfloat16);
+  const auto alike = [](const torch::Tensor& x, const torch::Tensor& y) {
+    return torch::cosine_similarity(x.detach().flatten(), y.detach().flatten(), 0).item<double>();
+  };
+  const torch::Tensor expected = exact.forward(pixels);
+  const torch::Tensor found = coarse.forward(pixels);
+  ASSERT_EQ(found.scalar_type(), torch::kFloat32);
+  EXPECT_GT(alike(expected, found), 0.999);
+  EXPECT_FALSE(expected.equal(found));  // or nothing was coarse
+  expected.square().sum().backward();
+  found.square().sum().backward();
+  for (const auto& [name, value] : exact.parameters()) {
+    const torch::Tensor& gradient = coarse.parameters().at(name).grad();
+    ASSERT_EQ(gradient.scalar_type(), torch::kFloat32) << name;
+    EXPECT_GT(alike(value.grad(), gradient), 0.98) << name;
   }
 }
 

@@ -35,9 +35,9 @@ class Optimiser {
   void zero_gradients();
   // factor: of every learning rate, by the schedule.
   void step(double factor);
-  // The length of the whole gradient; scaled down to `longest` where it is longer and that is above
-  // 0.
-  double clip(double longest);
+  // The length of the whole gradient, a scalar left where it was computed; scaled down to `longest`
+  // where it is longer and that is above 0.
+  torch::Tensor clip(double longest);
 
   const std::vector<LearningGroup>& groups() const { return groups_; }
   std::map<std::string, torch::Tensor> state() const;

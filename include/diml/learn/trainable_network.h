@@ -7,6 +7,7 @@
 #include <torch/torch.h>
 
 #include "diml/model.h"
+#include "diml/network.h"
 
 namespace diml::learn {
 
@@ -14,9 +15,11 @@ namespace diml::learn {
 // do.
 class TrainableNetwork {
  public:
-  TrainableNetwork(const Model& model, torch::Device device);
+  // precision: of the maps. What is learnt stays float32, and so does its gradient.
+  TrainableNetwork(const Model& model, torch::Device device,
+                   Precision precision = Precision::float32);
 
-  // pixels: [B, 3, H, W]. Returns the projected map, [B, D, h, w].
+  // pixels: [B, 3, H, W]. Returns the projected map, [B, D, h, w], in float32.
   torch::Tensor forward(const torch::Tensor& pixels) const;
 
   // Sets the statistics of BatchNorm to those of these images, layer by layer: random weights need
@@ -34,12 +37,16 @@ class TrainableNetwork {
  private:
   torch::Tensor convolved(const ConvolutionLayer& layer, const torch::Tensor& map) const;
   torch::Tensor normalised(const ConvolutionLayer& layer, const torch::Tensor& map) const;
+  // After a change of the statistics.
+  void take_reciprocals();
 
   Model shape_;  // without arrays
   Architecture architecture_;
   torch::Device device_;
+  torch::ScalarType type_;  // of the maps
   std::map<std::string, torch::Tensor> parameters_;
   std::map<std::string, torch::Tensor> statistics_;
+  std::map<std::string, torch::Tensor> reciprocals_;  // 1 / deviation, by the name of the norm
 };
 
 }  // namespace diml::learn

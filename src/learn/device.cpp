@@ -1,0 +1,48 @@
+#include "device.h"
+
+#include <chrono>
+#include <thread>
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include "diml/error.h"
+
+namespace diml::learn {
+
+torch::Device device_named(const std::string& name, std::size_t own) {
+  if (name == "cpu") return torch::kCPU;
+  const std::string digits = name.starts_with("cuda:") ? name.substr(5) : "0";
+  const bool number = !digits.empty() && digits.size() < 4 &&
+                      digits.find_first_not_of("0123456789") == std::string::npos;
+  if ((name != "cuda" && !name.starts_with("cuda:")) || !number) {
+    throw Error("there is no device '" + name + "': cpu, cuda and cuda:1 (any number) are");
+  }
+  if (!torch::cuda::is_available()) {
+    throw Error("device " + name + ": there is no GPU that LibTorch can use here; take device cpu");
+  }
+  const std::size_t index = name == "cuda" ? own : std::stoul(digits);
+  if (index >= torch::cuda::device_count()) {
+    throw Error("device cuda:" + std::to_string(index) + ": GPUs here are numbered from 0 to " +
+                std::to_string(torch::cuda::device_count() - 1));
+  }
+  // Batches keep their size: the fastest convolutions are looked for once.
+  at::globalContext().setBenchmarkCuDNN(true);
+  return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+DeviceMark::DeviceMark(torch::Device device) {
+  if (!device.is_cuda()) return;
+  const c10::impl::VirtualGuardImpl implementation(device.type());
+  event_.emplace(device.type());
+  event_->record(implementation.getStream(device));
+}
+
+void DeviceMark::wait() const {
+  while (event_ && !event_->query()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+}
+
+torch::Tensor host_memory(at::IntArrayRef shape, torch::ScalarType type, torch::Device device) {
+  return torch::empty(shape, torch::TensorOptions().dtype(type).pinned_memory(device.is_cuda()));
+}
+
+}  // namespace diml::learn

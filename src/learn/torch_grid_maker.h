@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <torch/torch.h>
+
+#include "diml/grid_maker.h"
+
+namespace diml::learn {
+
+// pixels [batch, 3, crop, crop], float32, to a map [batch, dim, h, w].
+using RunNetwork = std::function<torch::Tensor(const torch::Tensor& pixels)>;
+
+// The whole way from bytes to grids on the device. On a GPU several rooms are under way at once:
+// while it works on one the host fills another.
+std::unique_ptr<GridMaker> make_torch_grid_maker(RunNetwork run, torch::Device device,
+                                                 const GridMakerParams& params);
+
+}  // namespace diml::learn
