@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <set>
+
+#include "records.h"
+
+namespace diml {
+
+using gallery::Bytes;
+using gallery::Cursor;
+using gallery::Table;
+
+// Walks over the tables side by side.
+class GalleryVerifier {
+ public:
+  GalleryVerifier(const GallerySnapshot& snapshot, const Progress& progress)
+      : snapshot_(snapshot), transaction_(*snapshot.transaction_), progress_(progress) {}
+
+  GalleryFaults run() {
+    look_at_description();
+    look_at_items();
+    look_at_globals();
+    look_at_paths();
+    result_.damaged.assign(damaged_.begin(), damaged_.end());
+    return std::move(result_);
+  }
+
+ private:
+  void blame(std::int64_t id, const std::string& what) {
+    damaged_.insert(id);
+    result_.faults.push_back("item " + std::to_string(id) + ": " + what);
+  }
+
+  void look_at_description() {
+    const auto next = transaction_.find(Table::about, gallery::bytes_of(gallery::kNextId));
+    if (!next || next->size() != sizeof(std::uint64_t)) {
+      result_.faults.emplace_back("it does not say which id comes next");
+      return;
+    }
+    next_id_ = static_cast<std::int64_t>(gallery::number_in(*next));
+  }
+
+  void look_at_items() {
+    constexpr std::size_t kBetweenReports = 256;
+    const std::size_t count = transaction_.count(Table::items);
+    const GalleryFormat& format = snapshot_.format();
+    const std::size_t cell_bytes = format.cells_per_grid * format.dim * size_of(format.type);
+    Cursor cursor(transaction_, Table::items);
+    while (cursor.next()) {
+      const std::int64_t id = gallery::id_of(cursor.key());
+      gallery::ItemRecord item;
+      if (!gallery::is_intact(cursor.key(), cursor.value())) {
+        blame(id, "its grid, text or thumbnail is not what was written");
+      } else if (!gallery::decode(cursor.value(), item) || item.cells.size() != cell_bytes) {
+        blame(id, "its grid has another shape than the gallery's");
+      } else if (snapshot_.find(std::string(item.path)) != id) {
+        blame(id, "it cannot be found by its path");
+      }
+      if (id < 0 || id >= next_id_) blame(id, "its id has not been given out yet");
+      if (!transaction_.find(Table::globals, cursor.key())) blame(id, "it has no global vector");
+      ++result_.items;
+      if (progress_ && (result_.items % kBetweenReports == 0 || result_.items == count)) {
+        progress_(result_.items, count);
+      }
+    }
+  }
+
+  void look_at_globals() {
+    Cursor cursor(transaction_, Table::globals);
+    while (cursor.next()) {
+      const std::int64_t id = gallery::id_of(cursor.key());
+      gallery::GlobalRecord global;
+      if (!gallery::is_intact(cursor.key(), cursor.value())) {
+        blame(id, "its global vector or label is not what was written");
+      } else if (!gallery::decode(cursor.value(), snapshot_.format().dim, global)) {
+        blame(id, "its global vector has another length than the gallery's");
+      }
+      if (!transaction_.find(Table::items, cursor.key())) blame(id, "it has no grid");
+    }
+  }
+
+  void look_at_paths() {
+    Cursor cursor(transaction_, Table::paths);
+    while (cursor.next()) {
+      const std::int64_t id = gallery::id_of(cursor.value());
+      if (!transaction_.find(Table::items, gallery::key_of(id))) {
+        blame(id, "a path names it, and it is not there");
+      }
+    }
+    const std::size_t items = transaction_.count(Table::items);
+    const std::size_t paths = transaction_.count(Table::paths);
+    if (paths != items) {
+      result_.faults.push_back(std::to_string(paths) + " paths are known of " +
+                               std::to_string(items) + " items");
+    }
+  }
+
+  const GallerySnapshot& snapshot_;
+  const gallery::Transaction& transaction_;
+  const Progress& progress_;
+  std::int64_t next_id_ = 0;
+  std::set<std::int64_t> damaged_;
+  GalleryFaults result_;
+};
+
+GalleryFaults verify(const GallerySnapshot& snapshot, const Progress& progress) {
+  return GalleryVerifier(snapshot, progress).run();
+}
+
+}  // namespace diml

@@ -1,0 +1,121 @@
+#include "diml/gallery_search.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+#include "diml/retriever.h"
+#include "gallery/gallery_folder.h"
+
+namespace diml::test {
+namespace {
+
+class GallerySearchTest : public GalleryFolder {};
+
+std::vector<std::int64_t> ids_of(const std::vector<GalleryHit>& hits) {
+  std::vector<std::int64_t> ids;
+  for (const GalleryHit& hit : hits) ids.push_back(hit.item.id);
+  return ids;
+}
+
+TEST_F(GallerySearchTest, FindsWhatTheRetrieverFinds) {
+  const GallerySearch search(filled(), {.rerank = 20});
+  const GridSetView grids = generated_.grids.view();
+  std::vector<std::int64_t> themselves(kImages);
+  std::iota(themselves.begin(), themselves.end(), 0);
+  const std::vector<std::vector<GalleryHit>> found = search.search(grids, 30, themselves);
+
+  const Retriever retriever(grids);
+  const ScoredRanking scored =
+      retriever.match_head(grids, retriever.candidates(grids, 30, themselves), 20);
+  ASSERT_EQ(found.size(), kImages);
+  for (std::size_t q = 0; q < kImages; ++q) {
+    EXPECT_EQ(ids_of(found[q]), reranked(scored, q, 20));
+    for (std::size_t k = 0; k < 30; ++k) {
+      const GalleryHit& hit = found[q][k];
+      EXPECT_EQ(hit.structural.has_value(), k < 20);
+      EXPECT_EQ(hit.total, hit.global + hit.structural.value_or(0.0F));
+      EXPECT_EQ(hit.item.path, "images/" + std::to_string(hit.item.id) + ".jpg");
+      EXPECT_EQ(hit.item.label, generated_.labels[static_cast<std::size_t>(hit.item.id)]);
+      const auto ranked = scored.ranking.ids_of(q);
+      const auto place = static_cast<std::size_t>(
+          std::find(ranked.begin(), ranked.end(), hit.item.id) - ranked.begin());
+      EXPECT_EQ(hit.global, scored.ranking.scores_of(q)[place]);
+      if (k < 20) {
+        EXPECT_EQ(hit.structural, scored.structural[q * 20 + place]);
+      }
+    }
+  }
+}
+
+TEST_F(GallerySearchTest, AnImageOfTheGalleryFindsItselfUnlessExcluded) {
+  const GallerySearch search(filled());
+  EXPECT_EQ(search.search(some(8, 1), 1)[0][0].item.id, 8);
+  EXPECT_NEAR(search.search(some(8, 1), 1)[0][0].global, 1.0, 1e-5);
+  const std::vector<std::int64_t> itself = {8};
+  const std::vector<GalleryHit> hits = search.search(some(8, 1), 100, itself)[0];
+  EXPECT_EQ(hits.size(), kImages - 1);
+  const std::vector<std::int64_t> ids = ids_of(hits);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 8), 0);
+}
+
+TEST_F(GallerySearchTest, AnEmptyGalleryHasNoHits) {
+  const GallerySearch search(Gallery::create(folder_ / "g", format()));
+  EXPECT_TRUE(search.search(some(0, 2), 10)[1].empty());
+}
+
+TEST_F(GallerySearchTest, RefusesQueriesOfAnotherGrid) {
+  const GallerySearch search(filled());
+  const GeneratedGrids other = generate_grids({.size = 1, .classes = 1, .grid = 7, .dim = kDim});
+  expect_refused([&] { (void)search.search(other.grids.view(), 10); },
+                 "the gallery has grids of 3 x 3 x 24, the query of 7 x 7 x 24: embed it with "
+                 "--grid 3 and the gallery's model, somewhere/small.safetensors");
+}
+
+TEST_F(GallerySearchTest, WhatIsRemovedIsNotFoundAndWhatIsAddedAfterRefreshing) {
+  Gallery gallery = Gallery::create(folder_ / "g", format());
+  add(gallery, 0, 50);
+  GallerySearch search(gallery);
+  const std::vector<std::int64_t> first = ids_of(search.search(some(3, 1), 2)[0]);
+  EXPECT_EQ(first[0], 3);
+  gallery.remove(std::vector<std::int64_t>{3});
+  EXPECT_EQ(search.search(some(3, 1), 2)[0][0].item.id, first[1]);
+  add(gallery, 50, 10);
+  EXPECT_EQ(search.size(), 50u);
+  EXPECT_NE(search.search(some(55, 1), 1)[0][0].item.id, 55);
+  EXPECT_TRUE(search.refresh());
+  EXPECT_FALSE(search.refresh());
+  EXPECT_EQ(search.size(), 59u);
+  EXPECT_EQ(search.search(some(55, 1), 1)[0][0].item.id, 55);
+}
+
+TEST_F(GallerySearchTest, SearchesWhileOthersAddAndRemove) {
+  Gallery gallery = Gallery::create(folder_ / "g", format());
+  add(gallery, 0, 30);
+  GallerySearch search(gallery, {.threads = 1});
+  std::atomic<bool> done = false;
+  std::atomic<int> wrong = 0;
+  std::atomic<int> searches = 0;
+  std::vector<std::thread> searchers;
+  for (std::size_t s = 0; s < 3; ++s) {
+    searchers.emplace_back([&, s] {
+      while (!done) {
+        // Images 0 to 29 stay: each finds itself, whatever happens to the others.
+        const std::size_t query = (static_cast<std::size_t>(searches++) + s) % 30;
+        const auto hits = search.search(some(query, 1), 5);
+        if (hits[0].size() != 5 || hits[0][0].item.id != static_cast<std::int64_t>(query)) ++wrong;
+      }
+    });
+  }
+  for (int round = 0; round < 40 || searches < 200; ++round) {
+    gallery.remove(add(gallery, 30, 30));
+    if (round % 3 == 0) search.refresh();
+  }
+  done = true;
+  for (std::thread& searcher : searchers) searcher.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace diml::test

@@ -1,0 +1,96 @@
+// A byte of the file changes, and verify() says whose it was.
+
+#include <cstring>
+
+#include "gallery/gallery_folder.h"
+
+namespace diml::test {
+namespace {
+
+class Verify : public GalleryFolder {
+ protected:
+  // Changes one bit of `what` wherever it stands in the file: pages of earlier states are there
+  // too.
+  void damage(const std::string& what) const {
+    const std::string path = folder_ / "g/data.mdb";
+    std::string bytes = bytes_of(path);
+    std::size_t at = bytes.find(what);
+    ASSERT_NE(at, std::string::npos);
+    for (; at != std::string::npos; at = bytes.find(what, at + 1)) {
+      bytes[at + what.size() / 2] = static_cast<char>(bytes[at + what.size() / 2] ^ 4);
+    }
+    write_bytes(path, bytes);
+  }
+
+  static std::string as_text(const void* data, std::size_t bytes) {
+    return {static_cast<const char*>(data), bytes};
+  }
+
+  GalleryFaults faults() const { return verify(Gallery::open(folder_ / "g").snapshot()); }
+};
+
+TEST_F(Verify, FindsNothingWhereAllIsWell) {
+  filled();
+  std::size_t told = 0;
+  const Gallery gallery = Gallery::open(folder_ / "g");
+  const GalleryFaults none = verify(gallery.snapshot(), [&](std::size_t done, std::size_t total) {
+    told = done;
+    EXPECT_EQ(total, kImages);
+  });
+  EXPECT_EQ(none.items, kImages);
+  EXPECT_EQ(told, kImages);
+  EXPECT_TRUE(none.faults.empty()) << none.faults[0];
+  EXPECT_TRUE(none.damaged.empty());
+}
+
+TEST_F(Verify, FindsTheGridThatChanged) {
+  filled();
+  damage(as_text(some(17, 1).cells, 9 * kDim * sizeof(float)));
+  const GalleryFaults found = faults();
+  EXPECT_EQ(found.damaged, std::vector<std::int64_t>{17});
+  EXPECT_EQ(found.faults, std::vector<std::string>{
+                              "item 17: its grid, text or thumbnail is not what was written"});
+}
+
+TEST_F(Verify, FindsTheGlobalThatChanged) {
+  filled();
+  damage(as_text(some(5, 1).globals, kDim * sizeof(float)));
+  const GalleryFaults found = faults();
+  EXPECT_EQ(found.damaged, std::vector<std::int64_t>{5});
+  EXPECT_EQ(found.faults.at(0), "item 5: its global vector or label is not what was written");
+}
+
+TEST_F(Verify, FindsTheThumbnailThatChanged) {
+  filled();
+  damage(std::string(59, static_cast<char>(59)));
+  EXPECT_EQ(faults().damaged, std::vector<std::int64_t>{59});
+}
+
+TEST_F(Verify, RemovingWhatIsDamagedMakesItWhole) {
+  filled();
+  damage("images/42.jpg");
+  EXPECT_EQ(faults().damaged, std::vector<std::int64_t>{42});
+  Gallery gallery = Gallery::open(folder_ / "g", GalleryAccess::write);
+  gallery.remove(verify(gallery.snapshot()).damaged);
+  EXPECT_TRUE(verify(gallery.snapshot()).faults.empty());
+  EXPECT_EQ(gallery.snapshot().size(), kImages - 1);
+  add(gallery, 42, 1);
+  EXPECT_EQ(gallery.snapshot().find("images/42.jpg"), 60);
+  EXPECT_TRUE(verify(gallery.snapshot()).faults.empty());
+}
+
+TEST_F(Verify, WhatAGallerySaysAboutItselfIsCheckedOnOpening) {
+  filled();
+  damage("\"cells_per_grid\":9");
+  expect_refused([&] { Gallery::open(folder_ / "g"); }, "what it says about itself is damaged");
+}
+
+TEST_F(Verify, AFileThatWasCutOffIsRefused) {
+  filled();
+  const std::string path = folder_ / "g/data.mdb";
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+  expect_refused([&] { Gallery::open(folder_ / "g"); }, "has been cut off");
+}
+
+}  // namespace
+}  // namespace diml::test
