@@ -15,6 +15,8 @@ namespace diml::test {
 // A folder of its own for one test, gone with it.
 class TemporaryFolder : public diml::TemporaryFolder {
  public:
+  TemporaryFolder() {}  // not `= default`: clang makes no const ones without
+
   // Everything that lies in it, hidden files too, in alphabetical order.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
