@@ -15,7 +15,7 @@
 
 #include "diml/critters.h"
 #include "diml/dataset.h"
-#include "diml/embedder.h"
+#include "diml/embed_together.h"
 #include "diml/open_network.h"
 #include "diml/torch_plugin.h"
 #include "interrupt.h"
@@ -164,15 +164,11 @@ Exhibit embedded(const std::string& model, const std::string& root) {
     exhibit.labels.push_back(sample.label);
     exhibit.names.push_back(std::filesystem::path(sample.path).filename().string());
   }
-  const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
-  embedder.embed_files(
-      paths, Orientation::as_stored, BadImages::stop, [&](const EmbeddedBatch& batch) {
-        for (std::size_t k = 0; k < batch.indices.size(); ++k) {
-          exhibit.grids.set(batch.indices[k], std::span(batch.cells).subspan(k * of_grid, of_grid),
-                            std::span(batch.globals).subspan(k * embedder.dim(), embedder.dim()));
-        }
-        return true;
-      });
+  embedder.embed_files(paths, Orientation::as_stored, BadImages::stop,
+                       [&](const EmbeddedBatch& batch) {
+                         put_grids(batch, exhibit.grids, batch.first);
+                         return true;
+                       });
   return exhibit;
 }
 

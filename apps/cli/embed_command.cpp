@@ -1,11 +1,12 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 
 #include "command.h"
+#include "diml/embed_together.h"
 #include "diml/embedding_files.h"
 #include "diml/error.h"
-#include "diml/sha256.h"
 #include "interrupt.h"
 #include "network_options.h"
 #include "progress_bar.h"
@@ -23,27 +24,18 @@ struct EmbedCommand {
   std::string json;
 
   void run();
+  void write(ProcessGroup& processes, Embedder& embedder, const ImageOptions::Images& chosen,
+             const std::string& fingerprint) const;
+  void help_to_write(ProcessGroup& processes, Embedder& embedder,
+                     const ImageOptions::Images& chosen) const;
 };
+
+const char* const kResume = "the same call with --resume goes on";
 
 ArrayType array_type_from(const std::string& name) {
   if (name == "float32") return ArrayType::float32;
   if (name == "float16") return ArrayType::float16;
   throw Error("unknown type '" + name + "': float32 or float16");
-}
-
-// Of everything that the files depend on: work that was interrupted goes on only where it is equal.
-std::string fingerprint_of(const EmbeddingList& list, const std::string& description,
-                           const std::string& type) {
-  Sha256 sha;
-  const auto add = [&](const std::string& text) {
-    sha.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  };
-  add(description + " " + type + "\n");
-  for (std::size_t i = 0; i < list.paths.size(); ++i) {
-    const std::int64_t role = list.roles.empty() ? 0 : list.roles[i];
-    add(list.paths[i] + " " + std::to_string(list.labels[i]) + " " + std::to_string(role) + "\n");
-  }
-  return sha.hex();
 }
 
 std::vector<std::string> lines_of(const std::string& path) {
@@ -59,39 +51,65 @@ void EmbedCommand::run() {
   if (images.images.empty() && images.dataset.empty()) {
     throw Error("name the images: --dataset NAME --root DIR, or --images DIR");
   }
-  const ArrayType array_type = array_type_from(type);
-  JsonOutput output(json);
+  array_type_from(type);
+  // First: one that ends before the others have met it lets them wait.
+  const std::unique_ptr<ProcessGroup> processes = join_processes(kResume);
   const ImageOptions::Images chosen = images.load();
   Embedder embedder = network.open(threads);
+  const std::string fingerprint = fingerprint_of(chosen.list, network.description() + " " + type);
+  processes->expect_same(fingerprint, "images, another model or other options");
+  if (processes->writes()) {
+    write(*processes, embedder, chosen, fingerprint);
+  } else {
+    help_to_write(*processes, embedder, chosen);
+  }
+}
+
+void EmbedCommand::help_to_write(ProcessGroup& processes, Embedder& embedder,
+                                 const ImageOptions::Images& chosen) const {
+  const std::size_t before = std::stoull(processes.exchanged("").front());
+  const Interrupt interrupt;
+  const bool finished =
+      embed_together(processes, embedder, std::span(chosen.list.paths).subspan(before),
+                     chosen.orientation, images.bad(), {}, Interrupt::asked);
+  if (!finished) throw Error(std::string("stopped: ") + kResume);
+  processes.wait_for_writer();
+}
+
+void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder,
+                         const ImageOptions::Images& chosen, const std::string& fingerprint) const {
+  JsonOutput output(json);
   EmbeddingFiles files(out, chosen.list,
-                       {.type = array_type,
+                       {.type = array_type_from(type),
                         .cells_per_grid = embedder.cells_per_grid(),
                         .dim = embedder.dim(),
-                        .fingerprint = fingerprint_of(chosen.list, network.description(), type),
+                        .fingerprint = fingerprint,
                         .resume = resume});
   const std::size_t total = chosen.list.paths.size();
   const std::size_t before = files.done();
+  processes.exchanged(std::to_string(before));
   const Progress progress = progress_bar("embed");
   const auto start = std::chrono::steady_clock::now();
   {
     const Interrupt interrupt;
+    const auto append = [&](EmbeddedBatch batch) {
+      batch.first += before;
+      for (std::size_t& index : batch.indices) index += before;
+      files.append(batch);
+      if (progress) progress(files.done(), total);
+    };
+    bool finished = false;
     try {
-      embedder.embed_files(std::span(chosen.list.paths).subspan(before), chosen.orientation,
-                           images.bad(), [&](EmbeddedBatch batch) {
-                             batch.first += before;
-                             for (std::size_t& index : batch.indices) index += before;
-                             files.append(batch);
-                             if (progress) progress(files.done(), total);
-                             return !Interrupt::asked();
-                           });
+      finished = embed_together(processes, embedder, std::span(chosen.list.paths).subspan(before),
+                                chosen.orientation, images.bad(), append, Interrupt::asked);
     } catch (...) {
       files.sync();  // so that --resume does not repeat it
       throw;
     }
-    if (files.done() < total) {
+    if (!finished) {
       files.sync();
       throw Error("stopped after " + std::to_string(files.done()) + " of " + std::to_string(total) +
-                  " images: the same call with --resume goes on");
+                  " images: " + kResume);
     }
     if (files.kept() == 0) {
       report_bad(lines_of(out + ".partial/bad.txt"), total, "");
@@ -99,6 +117,7 @@ void EmbedCommand::run() {
     }
     files.commit();
   }
+  processes.wait_for_writer();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (files.bad() > 0) report_bad(lines_of(out + ".bad.txt"), total, out + ".bad.txt");

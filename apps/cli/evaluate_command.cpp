@@ -8,6 +8,7 @@
 #if DIML_HAS_NETWORKS
 #include <chrono>
 
+#include "diml/embed_together.h"
 #include "network_options.h"
 #endif
 
@@ -34,7 +35,7 @@ struct EvaluateCommand {
 #if DIML_HAS_NETWORKS
   NetworkOptions network;
   ImageOptions images;
-  Labelled embed();
+  Labelled embed(ProcessGroup& processes);
 #endif
   MatchOptions match;
   std::string labels;
@@ -48,6 +49,7 @@ struct EvaluateCommand {
 
   Labelled load() const;
   void run();
+  void tell(const Evaluation& evaluation, double embed_seconds, JsonOutput& output) const;
 };
 
 Labelled EvaluateCommand::load() const {
@@ -73,33 +75,32 @@ Labelled EvaluateCommand::load() const {
 }
 
 #if DIML_HAS_NETWORKS
-Labelled EvaluateCommand::embed() {
+Labelled EvaluateCommand::embed(ProcessGroup& processes) {
   if (images.dataset.empty()) throw Error("--model needs --dataset NAME --root DIR");
   const ImageOptions::Images chosen = images.load();
   if (grid != 0) network.grid = grid;
   const auto start = std::chrono::steady_clock::now();
   Embedder embedder = network.open(match.threads);
+  processes.expect_same(fingerprint_of(chosen.list, network.description()),
+                        "images, another model or other options");
   const std::size_t total = chosen.list.paths.size();
-  const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
   Labelled made;
-  made.set =
-      GridSet(total, embedder.cells_per_grid(), embedder.dim(), cell_type_from(grids.storage));
+  made.set = GridSet(processes.writes() ? total : 0, embedder.cells_per_grid(), embedder.dim(),
+                     cell_type_from(grids.storage));
   const Progress progress = progress_bar("embed");
   std::vector<std::string> bad;
-  embedder.embed_files(
-      chosen.list.paths, chosen.orientation, images.bad(), [&](const EmbeddedBatch& batch) {
-        for (std::size_t k = 0; k < batch.indices.size(); ++k) {
-          made.set.set(made.labels.size(), std::span(batch.cells).subspan(k * of_grid, of_grid),
-                       std::span(batch.globals).subspan(k * embedder.dim(), embedder.dim()));
-          made.labels.push_back(chosen.list.labels[batch.indices[k]]);
-          if (!chosen.list.roles.empty()) {
-            made.roles.push_back(static_cast<Role>(chosen.list.roles[batch.indices[k]]));
-          }
-        }
-        for (const BadImage& one : batch.bad) bad.push_back(one.why);
-        if (progress) progress(batch.first + batch.count, total);
-        return true;
-      });
+  embed_together(processes, embedder, chosen.list.paths, chosen.orientation, images.bad(),
+                 [&](const EmbeddedBatch& batch) {
+                   put_grids(batch, made.set, made.labels.size());
+                   for (const std::size_t index : batch.indices) {
+                     made.labels.push_back(chosen.list.labels[index]);
+                     if (!chosen.list.roles.empty()) {
+                       made.roles.push_back(static_cast<Role>(chosen.list.roles[index]));
+                     }
+                   }
+                   for (const BadImage& one : batch.bad) bad.push_back(one.why);
+                   if (progress) progress(batch.first + batch.count, total);
+                 });
   report_bad(bad, total, "");
   made.embed_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -118,17 +119,33 @@ void EvaluateCommand::run() {
   for (const std::int64_t k : rerank) params.rerank.push_back(static_cast<std::size_t>(k));
   make_matcher(match.matcher);  // a wrong name is told before the files are read
   expect_own_files({grids.cells, grids.globals, labels, roles}, {json});
-  JsonOutput output(json);
+  const std::unique_ptr<ProcessGroup> processes = join_processes();
+  JsonOutput output(processes->writes() ? json : "");
 #if DIML_HAS_NETWORKS
-  Labelled labelled = network.model.empty() ? load() : embed();
+  Labelled labelled = network.model.empty() ? load() : embed(*processes);
+  // Grids from files are everywhere, fresh ones where they are evaluated: embedding them was the
+  // work.
+  const bool together = network.model.empty();
 #else
   Labelled labelled = load();
+  const bool together = true;
 #endif
   params.roles = std::move(labelled.roles);
-  const Evaluation evaluation =
-      evaluate(labelled.view(), labelled.labels, params, progress_bar("evaluate"));
+  Evaluation evaluation;
+  if (together || processes->writes()) {
+    ProcessGroup alone;
+    evaluation =
+        evaluate_together(together ? *processes : alone, labelled.view(), labelled.labels, params,
+                          processes->writes() ? progress_bar("evaluate") : Progress{});
+  }
+  if (processes->writes()) tell(evaluation, labelled.embed_seconds, output);
+  processes->wait_for_writer();
+}
+
+void EvaluateCommand::tell(const Evaluation& evaluation, double embed_seconds,
+                           JsonOutput& output) const {
   Json result = to_json(evaluation, per_class);
-  if (labelled.embed_seconds > 0.0) result["seconds"]["embed"] = labelled.embed_seconds;
+  if (embed_seconds > 0.0) result["seconds"]["embed"] = embed_seconds;
   output.write(result);
   if (!output.takes_standard_output()) print_table(evaluation);
 }

@@ -8,6 +8,7 @@
 #include "diml/error.h"
 #include "diml/evaluate.h"
 #include "diml/open_network.h"
+#include "diml/sha256.h"
 
 namespace diml::cli {
 namespace {
@@ -170,6 +171,19 @@ ImageOptions::Images ImageOptions::load() const {
   }
   if (!told_apart) loaded.list.roles.clear();
   return loaded;
+}
+
+std::string fingerprint_of(const EmbeddingList& list, const std::string& description) {
+  Sha256 sha;
+  const auto add = [&](const std::string& text) {
+    sha.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  };
+  add(description + "\n");
+  for (std::size_t i = 0; i < list.paths.size(); ++i) {
+    const std::int64_t role = list.roles.empty() ? 0 : list.roles[i];
+    add(list.paths[i] + " " + std::to_string(list.labels[i]) + " " + std::to_string(role) + "\n");
+  }
+  return sha.hex();
 }
 
 void report_bad(const std::vector<std::string>& reasons, std::size_t total,

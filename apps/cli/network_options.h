@@ -59,6 +59,9 @@ struct ImageOptions {
   BadImages bad() const { return skip_bad ? BadImages::skip : BadImages::stop; }
 };
 
+// Of everything that the grids of these images depend on. description: NetworkOptions'.
+std::string fingerprint_of(const EmbeddingList& list, const std::string& description);
+
 // What --skip-bad left out, on standard error: how many, and which.
 void report_bad(const std::vector<std::string>& reasons, std::size_t total,
                 const std::string& complete_list);

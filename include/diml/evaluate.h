@@ -10,6 +10,7 @@
 
 #include "diml/matcher.h"
 #include "diml/metrics.h"
+#include "diml/process_group.h"
 #include "diml/threads.h"
 
 namespace diml {
@@ -51,5 +52,12 @@ struct Evaluation {
 // counted; the `_paper` numbers count it, in the gallery or not. labels: [grids.size].
 Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
                     const EvaluateParams& params = {}, const Progress& progress = {});
+
+// The same by all processes of a call, who have the same grids and labels: each asks its share of
+// the queries. What one alone would say, to the last bit, is on the one that writes; the others get
+// no results.
+Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
+                             std::span<const std::int64_t> labels,
+                             const EvaluateParams& params = {}, const Progress& progress = {});
 
 }  // namespace diml

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace diml {
@@ -29,6 +31,10 @@ class MetricsAccumulator {
   // relevant + 1 deep or the whole gallery. relevant: R. A query with R = 0 is left out, and
   // counted.
   void add(std::int64_t label, std::span<const std::int64_t> ranked_labels, std::size_t relevant);
+
+  // What was counted, for an accumulator of another process with the same recall_ks.
+  std::string to_bytes() const;
+  void add(std::string_view bytes);
 
   RetrievalMetrics overall() const;
   std::map<std::int64_t, RetrievalMetrics> per_class() const;

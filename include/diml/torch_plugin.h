@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "diml/network.h"
+#include "diml/process_group.h"
 #include "diml/train.h"
 
 namespace diml {
@@ -23,10 +24,14 @@ struct TorchPlugin {
   std::unique_ptr<Network> (*make_network)(const Model&, const NetworkParams&);
   std::unique_ptr<Network> (*load_torchscript)(const std::string&, const NetworkParams&);
   TrainSummary (*train)(const TrainCall&, const TrainHooks&);
+  std::unique_ptr<ProcessGroup> (*join_processes)(ProcessPlace, const std::string& remedy);
   std::vector<KindRow> (*losses)();
   std::vector<KindRow> (*miners)();
   std::vector<KindRow> (*samplers)();
 };
+
+// With the TORCH feature; see join_processes().
+std::unique_ptr<ProcessGroup> join_torch_processes(ProcessPlace place, const std::string& remedy);
 
 // Looked for in DIML_PLUGINS, beside the program, and in ../lib/diml from there. Throws with the
 // remedy where it is not found or cannot be loaded.

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <set>
 #include <unordered_map>
 
 #include "diml/error.h"
 #include "diml/kmeans.h"
 #include "diml/retriever.h"
+#include "diml/sha256.h"
 
 namespace diml {
 namespace {
@@ -101,11 +103,58 @@ std::size_t most_relevant(const Protocol& protocol, std::span<const std::int64_t
   return most;
 }
 
+// Every process takes whole classes, in turn: a class is then counted by one of them alone, in the
+// order in which one process would, and the sums are the same bits.
+class Turns {
+ public:
+  Turns(const ProcessGroup& processes, std::span<const std::int64_t> labels) {
+    if (processes.size() == 1) return;
+    own_.emplace();
+    std::unordered_map<std::int64_t, std::size_t> numbers;
+    for (const std::int64_t label : labels) {
+      const std::size_t number = numbers.emplace(label, numbers.size()).first->second;
+      own_->push_back(number % processes.size() == processes.rank());
+    }
+  }
+
+  std::vector<std::int64_t> own_of(std::span<const std::int64_t> queries) const {
+    std::vector<std::int64_t> own;
+    std::copy_if(queries.begin(), queries.end(), std::back_inserter(own),
+                 [&](std::int64_t id) { return !own_ || (*own_)[static_cast<std::size_t>(id)]; });
+    return own;
+  }
+
+ private:
+  std::optional<std::vector<bool>> own_;  // by image; all of them where there is none
+};
+
+void expect_same_data(ProcessGroup& processes, GridSetView grids,
+                      std::span<const std::int64_t> labels, std::span<const Role> roles) {
+  if (processes.size() == 1) return;
+  Sha256 sha;
+  const std::size_t shape[] = {grids.size, grids.cells_per_grid, grids.dim};
+  const auto add = [&](const auto* data, std::size_t count) {
+    sha.update({reinterpret_cast<const std::uint8_t*>(data), count * sizeof(*data)});
+  };
+  add(shape, 3);
+  add(labels.data(), labels.size());
+  add(roles.data(), roles.size());
+  processes.expect_same(sha.hex(), "grids, labels or roles");
+}
+
 }  // namespace
 
 Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
                     const EvaluateParams& params, const Progress& progress) {
+  ProcessGroup alone;
+  return evaluate_together(alone, grids, labels, params, progress);
+}
+
+Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
+                             std::span<const std::int64_t> labels, const EvaluateParams& params,
+                             const Progress& progress) {
   check_arguments(grids, labels, params);
+  expect_same_data(processes, grids, labels, params.roles);
   const Protocol protocol = protocol_of(labels, params.roles);
   const std::size_t largest_relevant = most_relevant(protocol, labels);
   if (largest_relevant == 0) {
@@ -124,7 +173,7 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
       std::max({head, largest_relevant + 1, *std::max_element(recall_ks.begin(), recall_ks.end())});
 
   const std::size_t at_once =
-      std::clamp<std::size_t>(kPlacesAtOnce / depth, 16, kMostQueriesAtOnce);
+      std::clamp<std::size_t>(kPlacesAtOnce / depth, 16, kMostQueriesAtOnce) * processes.size();
 
   Evaluation evaluation;
   evaluation.recall_ks = recall_ks;
@@ -132,11 +181,15 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
                                     ? GridSelection(grids)
                                     : GridSelection(grids, protocol.gallery);
   const Retriever retriever(gallery, params.match, params.matcher, params.threads);
+  const Turns turns(processes, labels);
   std::size_t asked = 0;
   for (const QueryGroup& group : protocol.groups) {
     for (std::size_t first = 0; first < group.ids.size(); first += at_once) {
-      const std::size_t count = std::min(at_once, group.ids.size() - first);
-      const auto ids = std::span<const std::int64_t>(group.ids).subspan(first, count);
+      const auto block = std::span<const std::int64_t>(group.ids).subspan(
+          first, std::min(at_once, group.ids.size() - first));
+      const std::vector<std::int64_t> own = turns.own_of(block);
+      const std::span<const std::int64_t> ids(own);
+      const std::size_t count = ids.size();
       const GridSelection queries(grids, ids);
       Ranking ranking;
       {
@@ -158,17 +211,25 @@ Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
           accumulators[r].add(label, ranked_labels, protocol.relevant(label, group.in_gallery));
         }
       }
-      asked += count;
+      processes.exchanged("");  // one that has ended is noticed now, not after hours
+      asked += block.size();
       if (progress) progress(asked, protocol.queries());
     }
   }
 
+  std::size_t left_out = 0;
   for (std::size_t r = 0; r < params.rerank.size(); ++r) {
-    evaluation.results.push_back(
-        {params.rerank[r], accumulators[r].overall(), accumulators[r].per_class()});
+    MetricsAccumulator whole(recall_ks);
+    for (const std::string& bytes : processes.collected(accumulators[r].to_bytes())) {
+      whole.add(bytes);
+    }
+    if (!processes.writes()) continue;
+    evaluation.results.push_back({params.rerank[r], whole.overall(), whole.per_class()});
+    left_out = whole.left_out();
   }
-  evaluation.left_out = accumulators.front().left_out();
-  evaluation.queries = protocol.queries() - evaluation.left_out;
+  if (!processes.writes()) return evaluation;
+  evaluation.left_out = left_out;
+  evaluation.queries = protocol.queries() - left_out;
   evaluation.gallery = protocol.gallery.size();
   if (params.nmi) {
     const std::set<std::int64_t> classes(labels.begin(), labels.end());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "../base/message.h"
 #include "diml/error.h"
 
 namespace diml {
@@ -78,6 +79,40 @@ void MetricsAccumulator::add(std::int64_t label, std::span<const std::int64_t> r
     one.recall_at.push_back(first_hit < std::min(k, ranked_labels.size()) ? 1.0 : 0.0);
   }
   add_to(sums_[label], one);
+}
+
+std::string MetricsAccumulator::to_bytes() const {
+  MessageWriter message;
+  message.put(std::uint64_t{left_out_});
+  for (const auto& [label, sum] : sums_) {
+    message.put(label);
+    message.put(std::uint64_t{sum.queries});
+    message.put(std::vector<double>{sum.p_at_1, sum.r_precision, sum.map_at_r,
+                                    sum.r_precision_paper, sum.map_at_r_paper});
+    message.put(sum.recall_at);
+  }
+  return message.take();
+}
+
+void MetricsAccumulator::add(std::string_view bytes) {
+  MessageReader message(bytes);
+  left_out_ += message.get<std::uint64_t>();
+  while (!message.at_end()) {
+    const auto label = message.get<std::int64_t>();
+    RetrievalMetrics sum;
+    sum.queries = message.get<std::uint64_t>();
+    const auto numbers = message.get<std::vector<double>>();
+    sum.recall_at = message.get<std::vector<double>>();
+    if (numbers.size() != 5 || sum.recall_at.size() != recall_ks_.size()) {
+      throw Error("these are no metrics of the same kind");
+    }
+    sum.p_at_1 = numbers[0];
+    sum.r_precision = numbers[1];
+    sum.map_at_r = numbers[2];
+    sum.r_precision_paper = numbers[3];
+    sum.map_at_r_paper = numbers[4];
+    add_to(sums_[label], sum);
+  }
 }
 
 RetrievalMetrics MetricsAccumulator::overall() const {

@@ -39,6 +39,7 @@ extern "C" __attribute__((visibility("default"))) const diml::TorchPlugin* diml_
   static const diml::TorchPlugin plugin = {diml::make_torch_network,
                                            diml::load_torchscript_network,
                                            diml::train,
+                                           diml::join_torch_processes,
                                            diml::losses,
                                            diml::miners,
                                            diml::samplers};

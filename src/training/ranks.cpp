@@ -1,7 +1,7 @@
 #include "ranks.h"
 
+#include <algorithm>
 #include <chrono>
-#include <cstdlib>
 
 // PyTorch's own packages leave out Gloo's headers.
 #if defined(USE_C10D_GLOO) && __has_include(<gloo/algorithm.h>)
@@ -10,47 +10,11 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #endif
 
+#include "../engine/environment.h"
 #include "diml/error.h"
 
 namespace diml::training {
 namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-std::size_t number_in(const char* name) {
-  const std::string text = variable(name);
-  char* end = nullptr;
-  const unsigned long value = std::strtoul(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0') {
-    throw Error(std::string(name) + " is '" + text + "', not a number: is it set by hand?");
-  }
-  return value;
-}
-
-struct Place {
-  std::size_t rank = 0;
-  std::size_t size = 1;
-};
-
-// torchrun, Open MPI and Slurm each have their own names for the same two numbers.
-Place place_of() {
-  constexpr const char* kNames[][2] = {{"RANK", "WORLD_SIZE"},
-                                       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                       {"PMI_RANK", "PMI_SIZE"},
-                                       {"SLURM_PROCID", "SLURM_NTASKS"}};
-  for (const auto& names : kNames) {
-    if (variable(names[0]).empty() || variable(names[1]).empty()) continue;
-    const Place place{number_in(names[0]), number_in(names[1])};
-    if (place.rank >= place.size) {
-      throw Error(std::string(names[0]) + " must be below " + names[1]);
-    }
-    return place;
-  }
-  return {};
-}
 
 #if DIML_HAS_GLOO
 
@@ -62,7 +26,7 @@ std::chrono::seconds timeout() {
 
 class GlooRanks final : public Ranks {
  public:
-  explicit GlooRanks(Place place) : place_(place) {
+  GlooRanks(ProcessPlace place, std::string remedy) : place_(place), remedy_(std::move(remedy)) {
     std::string host = variable("MASTER_ADDR");
     if (host.empty()) {
       if (!variable("SLURM_NNODES").empty() && variable("SLURM_NNODES") != "1") {
@@ -105,6 +69,27 @@ class GlooRanks final : public Ranks {
     return torch::cat(parts);
   }
 
+  std::vector<std::string> exchanged(const std::string& own) override {
+    const std::vector<std::int64_t> sizes = sizes_of_all(own);
+    const torch::Tensor all = gathered(padded(own, sizes));
+    return texts_of(std::vector<torch::Tensor>(all.chunk(static_cast<std::int64_t>(size()))),
+                    sizes);
+  }
+
+  std::vector<std::string> collected(const std::string& own) override {
+    const std::vector<std::int64_t> sizes = sizes_of_all(own);
+    std::vector<torch::Tensor> input = {padded(own, sizes)};
+    std::vector<std::vector<torch::Tensor>> output;
+    if (writes()) {
+      output.emplace_back();
+      for (std::size_t r = 0; r < size(); ++r) output[0].push_back(torch::empty_like(input[0]));
+    }
+    c10d::GatherOptions to_writer;
+    to_writer.rootRank = 0;
+    guarded("gather", [&] { group_->gather(output, input, to_writer)->wait(); });
+    return writes() ? texts_of(output[0], sizes) : std::vector<std::string>{};
+  }
+
   void sum_gradients(const std::map<std::string, torch::Tensor>& values) override {
     const torch::NoGradGuard no_gradient;
     // One message for all: latency, not bytes, is what small arrays cost.
@@ -140,25 +125,51 @@ class GlooRanks final : public Ranks {
         store_->wait({word}, kForEver);
       }
     });
+    // The one that serves the store must not end before the others have heard it.
+    exchanged("");
   }
 
  private:
+  std::vector<std::int64_t> sizes_of_all(const std::string& own) {
+    const torch::Tensor sizes =
+        gathered(torch::tensor({static_cast<std::int64_t>(own.size())}, torch::kInt64));
+    return {sizes.data_ptr<std::int64_t>(), sizes.data_ptr<std::int64_t>() + sizes.numel()};
+  }
+
+  // All ranks' arrays must have one length, and not none.
+  static torch::Tensor padded(const std::string& own, const std::vector<std::int64_t>& sizes) {
+    const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end());
+    torch::Tensor bytes = torch::zeros({std::max<std::int64_t>(1, longest)}, torch::kUInt8);
+    std::copy(own.begin(), own.end(), bytes.data_ptr<std::uint8_t>());
+    return bytes;
+  }
+
+  static std::vector<std::string> texts_of(const std::vector<torch::Tensor>& arrays,
+                                           const std::vector<std::int64_t>& sizes) {
+    std::vector<std::string> texts;
+    for (std::size_t r = 0; r < arrays.size(); ++r) {
+      const std::uint8_t* bytes = arrays[r].data_ptr<std::uint8_t>();
+      texts.emplace_back(bytes, bytes + sizes[r]);
+    }
+    return texts;
+  }
+
   template <typename Work>
   void guarded(const char* doing, const Work& work) {
     try {
       work();
     } catch (const std::exception& error) {
       const std::string text = error.what();
-      throw Error("process " + std::to_string(rank()) + " of " + std::to_string(size()) +
-                  " could not " + doing +
-                  " with the others: one of them has ended, or was silent " + "for " +
-                  std::to_string(timeout().count()) +
-                  " s (DIML_TIMEOUT); its own message says why, --resume goes on (" +
-                  text.substr(0, text.find('\n')) + ")");
+      throw Error(
+          "process " + std::to_string(rank()) + " of " + std::to_string(size()) + " could not " +
+          doing + " with the others: one of them has ended, or was silent for " +
+          std::to_string(timeout().count()) + " s (DIML_TIMEOUT); its own message says why" +
+          (remedy_.empty() ? "" : ", " + remedy_) + " (" + text.substr(0, text.find('\n')) + ")");
     }
   }
 
-  Place place_;
+  ProcessPlace place_;
+  std::string remedy_;
   std::size_t words_ = 0;
   c10::intrusive_ptr<c10d::TCPStore> store_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
@@ -176,14 +187,22 @@ std::size_t local_rank() {
   return 0;
 }
 
-std::unique_ptr<Ranks> join_ranks() {
-  const Place place = place_of();
+std::unique_ptr<Ranks> join_ranks(ProcessPlace place, const std::string& remedy) {
   if (place.size == 1) return std::make_unique<Ranks>();
 #if DIML_HAS_GLOO
-  return std::make_unique<GlooRanks>(place);
+  return std::make_unique<GlooRanks>(place, remedy);
 #else
-  throw Error("this build trains in one process: several need Gloo's headers, libgloo-dev");
+  (void)remedy;
+  throw Error("this build works in one process: several need Gloo's headers, libgloo-dev");
 #endif
 }
 
 }  // namespace diml::training
+
+namespace diml {
+
+std::unique_ptr<ProcessGroup> join_torch_processes(ProcessPlace place, const std::string& remedy) {
+  return training::join_ranks(place, remedy);
+}
+
+}  // namespace diml

@@ -24,7 +24,8 @@ TrainSummary run(const TrainCall& call, const TrainHooks& hooks) {
   const learn::TrainConfig config = config_of(call);
   at::set_num_threads(thread_count(config.threads));
 
-  const std::unique_ptr<training::Ranks> ranks = training::join_ranks();
+  const std::unique_ptr<training::Ranks> ranks =
+      training::join_ranks(process_place(), "--resume goes on");
   training::Trainer trainer(config, *ranks, ranks->writes() ? &folder : nullptr, hooks);
   if (call.resume && std::filesystem::exists(folder.checkpoint())) {
     trainer.resume(folder.checkpoint());

@@ -2,51 +2,28 @@
 
 #include <chrono>
 #include <cmath>
-#include <future>
 #include <thread>
 
-#include <arpa/inet.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "cli/train_folder.h"
+#include "cli/two_processes.h"
 
 namespace diml::test {
 namespace {
 
 using namespace std::chrono_literals;
 
-// One that nobody listens on.
-int free_port() {
-  const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const plain = reinterpret_cast<sockaddr*>(&address);
-  const bool bound =
-      file >= 0 && ::bind(file, plain, size) == 0 && ::getsockname(file, plain, &size) == 0;
-  if (file >= 0) ::close(file);
-  if (!bound) throw std::runtime_error("no port");
-  return ntohs(address.sin_port);
-}
-
 class TrainRanks : public TrainFolder {
  protected:
-  // meanwhile: called beside process 1.
-  std::vector<ProgramResult> run_two(const Arguments& arguments,
-                                     const std::function<void(int process)>& meanwhile = {}) const {
-    const std::string port = "MASTER_PORT=" + std::to_string(free_port());
-    const auto settings = [&](const char* rank) {
-      return ProgramSettings{
-          .environment = {rank, "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", port, "DIML_TIMEOUT=20"}};
-    };
-    auto first = std::async(std::launch::async, [&] { return run(arguments, settings("RANK=0")); });
-    ProgramSettings of_second = settings("RANK=1");
-    of_second.meanwhile = meanwhile;
-    const ProgramResult second = run(arguments, of_second);
-    return {first.get(), second};
+  // meanwhile: called beside process `rank`.
+  std::vector<ProgramResult> run_both(const Arguments& arguments,
+                                      const std::function<void(int process)>& meanwhile = {},
+                                      std::size_t rank = 1) const {
+    const RunWith one = [&](const ProgramSettings& settings) { return run(arguments, settings); };
+    return run_two(one, one, [&](std::size_t of, int process) {
+      if (meanwhile && of == rank) meanwhile(process);
+    });
   }
 
   void wait_for_epochs(const std::string& out, std::size_t count) const {
@@ -80,7 +57,7 @@ TEST_F(TrainRanks, TheirGradientIsThatOfOne) {
     const std::string one = "one" + std::to_string(k);
     const std::string two = "two" + std::to_string(k);
     run_well(train(one, settings));
-    const std::vector<ProgramResult> both = run_two(train(two, settings));
+    const std::vector<ProgramResult> both = run_both(train(two, settings));
     for (const ProgramResult& result : both) EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(both[1].out, "");  // one of them speaks
     const Weights alone = read_safetensors(checkpoint_file(one));
@@ -117,7 +94,7 @@ TEST_F(TrainRanks, TheirGradientIsThatOfOne) {
 TEST_F(TrainRanks, OneThatDiesEndsTheOther) {
   auto died = std::chrono::steady_clock::now();
   const std::vector<ProgramResult> both =
-      run_two(train("run", {"epochs=1000", "evaluate.every=1000"}), [&](int process) {
+      run_both(train("run", {"epochs=1000", "evaluate.every=1000"}), [&](int process) {
         wait_for_epochs("run", 3);
         died = std::chrono::steady_clock::now();
         ::kill(process, SIGKILL);
@@ -128,24 +105,20 @@ TEST_F(TrainRanks, OneThatDiesEndsTheOther) {
 }
 
 TEST_F(TrainRanks, TheOneThatWritesEndsTheOtherAsWell) {
-  const Arguments arguments = train("run", {"epochs=1000", "evaluate.every=1000"});
-  const std::string port = "MASTER_PORT=" + std::to_string(free_port());
-  const auto settings = [&](const char* rank) {
-    return ProgramSettings{.environment = {rank, "WORLD_SIZE=2", port, "DIML_TIMEOUT=20"}};
-  };
-  auto second = std::async(std::launch::async, [&] { return run(arguments, settings("RANK=1")); });
-  ProgramSettings of_first = settings("RANK=0");
-  of_first.meanwhile = [&](int process) {
-    wait_for_epochs("run", 3);
-    ::kill(process, SIGKILL);
-  };
-  EXPECT_EQ(run(arguments, of_first).exit_code, 128 + SIGKILL);
-  expect_one_line(second.get(), {"process 1 of 2", "one of them has ended"});
+  const std::vector<ProgramResult> both = run_both(
+      train("run", {"epochs=1000", "evaluate.every=1000"}),
+      [&](int process) {
+        wait_for_epochs("run", 3);
+        ::kill(process, SIGKILL);
+      },
+      0);
+  EXPECT_EQ(both[0].exit_code, 128 + SIGKILL);
+  expect_one_line(both[1], {"process 1 of 2", "one of them has ended"});
 }
 
 TEST_F(TrainRanks, OneThatIsStoppedStopsTheOther) {
   const Arguments settings = {"epochs=30", "evaluate.every=30"};
-  const std::vector<ProgramResult> both = run_two(train("run", settings), [&](int process) {
+  const std::vector<ProgramResult> both = run_both(train("run", settings), [&](int process) {
     wait_for_epochs("run", 2);
     ::kill(process, SIGINT);
   });
@@ -154,10 +127,19 @@ TEST_F(TrainRanks, OneThatIsStoppedStopsTheOther) {
 }
 
 TEST_F(TrainRanks, ABatchThatDoesNotDivideIsRefusedByBoth) {
-  for (const ProgramResult& result : run_two(train("run", {"sampler.batch=6"}))) {
+  for (const ProgramResult& result : run_both(train("run", {"sampler.batch=6"}))) {
     expect_one_line(result, {"batch"});
   }
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"critters"});
+}
+
+TEST_F(TrainRanks, WhatIsNotANumberIsListedForAllOfThem) {
+  const std::vector<ProgramResult> both = run_both(train("run", {"optimiser.learning_rate=1e30"}));
+  for (const ProgramResult& result : both) {
+    expect_one_line(result, {"not a number in epoch 1, step 2", "and 7 more"});
+  }
+  const std::string list = bytes_of(at("run/nan_batch.txt"));
+  EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 8);
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include "diml/embedder.h"
+#include "diml/grid.h"
+#include "diml/process_group.h"
+
+namespace diml {
+
+// Embedder::embed_files by all processes of a call, each with its share of the files. `sink` is
+// called where the files are written, with every stretch in order, as if that one were alone.
+// A file that one of them cannot read ends all with its message, unless bad ones are skipped.
+// stop: asked by each of them now and then; one that says yes stops all. Returns whether they came
+// to the end.
+bool embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const std::string> paths,
+                    Orientation orientation, BadImages bad,
+                    const std::function<void(const EmbeddedBatch&)>& sink,
+                    const std::function<bool()>& stop = {});
+
+// The grids of the batch, side by side, from place `first` of the set on.
+void put_grids(const EmbeddedBatch& batch, GridSet& grids, std::size_t first);
+
+}  // namespace diml

@@ -1,0 +1,184 @@
+#include "diml/embed_together.h"
+
+#include <algorithm>
+
+#include "../base/message.h"
+#include "diml/error.h"
+
+namespace diml {
+namespace {
+
+// Images that a process embeds between two meetings: what they cost is nothing beside it, and what
+// lies in memory is small.
+constexpr std::size_t kBlock = 64;
+
+const std::string kStop = "stop";
+const std::string kFailed = "failed: ";
+
+std::string to_bytes(const EmbeddedBatch& batch) {
+  MessageWriter message;
+  message.put(std::uint64_t{batch.first});
+  message.put(std::uint64_t{batch.count});
+  message.put(batch.indices);
+  message.put(batch.cells);
+  message.put(batch.globals);
+  for (const BadImage& bad : batch.bad) {
+    message.put(std::uint64_t{bad.index});
+    message.put(bad.why);
+  }
+  return message.take();
+}
+
+EmbeddedBatch from_bytes(const std::string& bytes) {
+  MessageReader message(bytes);
+  EmbeddedBatch batch;
+  batch.first = message.get<std::uint64_t>();
+  batch.count = message.get<std::uint64_t>();
+  batch.indices = message.get<std::vector<std::size_t>>();
+  batch.cells = message.get<std::vector<float>>();
+  batch.globals = message.get<std::vector<float>>();
+  while (!message.at_end()) {
+    const std::size_t index = message.get<std::uint64_t>();
+    batch.bad.push_back({index, message.get<std::string>()});
+  }
+  return batch;
+}
+
+template <typename T>
+void append(std::vector<T>& to, const std::vector<T>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+template <typename T>
+std::vector<T> taken(std::vector<T>& from, std::size_t count) {
+  const auto end = from.begin() + static_cast<std::ptrdiff_t>(count);
+  std::vector<T> part(std::make_move_iterator(from.begin()), std::make_move_iterator(end));
+  from.erase(from.begin(), end);
+  return part;
+}
+
+// Its first `count` images, which leave it.
+EmbeddedBatch taken(EmbeddedBatch& batch, std::size_t count) {
+  const std::size_t kept = batch.indices.size();
+  const std::size_t end = batch.first + count;
+  const auto first_after = std::lower_bound(batch.indices.begin(), batch.indices.end(), end);
+  const auto good = static_cast<std::size_t>(first_after - batch.indices.begin());
+  EmbeddedBatch part;
+  part.first = batch.first;
+  part.count = count;
+  part.indices = taken(batch.indices, good);
+  part.bad = taken(batch.bad, count - good);
+  if (kept > 0) {
+    part.cells = taken(batch.cells, batch.cells.size() / kept * good);
+    part.globals = taken(batch.globals, batch.globals.size() / kept * good);
+  }
+  batch.first = end;
+  batch.count -= count;
+  return part;
+}
+
+// One process among several: every size()-th block of the list is its own.
+class Companion {
+ public:
+  Companion(ProcessGroup& processes, std::span<const std::string> paths,
+            const std::function<void(const EmbeddedBatch&)>& sink,
+            const std::function<bool()>& stop)
+      : processes_(processes), sink_(sink), stop_(stop) {
+    const std::size_t in_round = kBlock * processes.size();
+    rounds_ = (paths.size() + in_round - 1) / in_round;
+    for (std::size_t first = kBlock * processes.rank(); first < paths.size(); first += in_round) {
+      const auto block = paths.subspan(first, std::min(kBlock, paths.size() - first));
+      own_.insert(own_.end(), block.begin(), block.end());
+    }
+  }
+
+  bool embed(Embedder& embedder, Orientation orientation, BadImages bad) {
+    try {
+      embedder.embed_files(own_, orientation, bad, [&](const EmbeddedBatch& batch) {
+        pending_.count += batch.count;
+        append(pending_.indices, batch.indices);
+        append(pending_.cells, batch.cells);
+        append(pending_.globals, batch.globals);
+        append(pending_.bad, batch.bad);
+        while (going_ && pending_.count >= kBlock) meet(taken(pending_, kBlock));
+        return going_;
+      });
+    } catch (const Error& error) {
+      if (meeting_) throw;
+      tell_failure(error.what());
+    }
+    // The last block of the list is short, and some have none in the last round.
+    while (going_ && round_ < rounds_) meet(taken(pending_, pending_.count));
+    return round_ == rounds_;
+  }
+
+ private:
+  // Numbers in the whole list in place of those in its own part.
+  EmbeddedBatch placed(EmbeddedBatch block) const {
+    const std::size_t shift =
+        (round_ * processes_.size() + processes_.rank()) * kBlock - block.first;
+    block.first += shift;
+    for (std::size_t& index : block.indices) index += shift;
+    for (BadImage& bad : block.bad) bad.index += shift;
+    return block;
+  }
+
+  void meet(EmbeddedBatch block) {
+    meeting_ = true;  // whatever is thrown now, the others hear of it
+    const bool empty = block.count == 0;
+    agree(stop_ && stop_() ? kStop : "");
+    const std::string own = empty ? "" : to_bytes(placed(std::move(block)));
+    for (const std::string& bytes : processes_.collected(own)) {
+      if (!bytes.empty()) sink_(from_bytes(bytes));
+    }
+    ++round_;
+    meeting_ = false;
+  }
+
+  void tell_failure(const std::string& why) { agree(kFailed + why); }
+
+  void agree(const std::string& own) {
+    for (const std::string& word : processes_.exchanged(own)) {
+      if (word.starts_with(kFailed)) throw Error(word.substr(kFailed.size()));
+      if (word == kStop) going_ = false;
+    }
+  }
+
+  ProcessGroup& processes_;
+  const std::function<void(const EmbeddedBatch&)>& sink_;
+  const std::function<bool()>& stop_;
+  std::vector<std::string> own_;
+  std::size_t rounds_ = 0;
+  std::size_t round_ = 0;
+  EmbeddedBatch pending_;  // embedded, not yet handed on
+  bool going_ = true;
+  bool meeting_ = false;
+};
+
+}  // namespace
+
+bool embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const std::string> paths,
+                    Orientation orientation, BadImages bad,
+                    const std::function<void(const EmbeddedBatch&)>& sink,
+                    const std::function<bool()>& stop) {
+  if (processes.size() > 1) {
+    return Companion(processes, paths, sink, stop).embed(embedder, orientation, bad);
+  }
+  std::size_t done = 0;
+  embedder.embed_files(paths, orientation, bad, [&](const EmbeddedBatch& batch) {
+    sink(batch);
+    done += batch.count;
+    return !stop || !stop();
+  });
+  return done == paths.size();
+}
+
+void put_grids(const EmbeddedBatch& batch, GridSet& grids, std::size_t first) {
+  const std::size_t of_grid = grids.cells_per_grid() * grids.dim();
+  for (std::size_t k = 0; k < batch.indices.size(); ++k) {
+    grids.set(first + k, std::span(batch.cells).subspan(k * of_grid, of_grid),
+              std::span(batch.globals).subspan(k * grids.dim(), grids.dim()));
+  }
+}
+
+}  // namespace diml
