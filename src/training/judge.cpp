@@ -1,8 +1,6 @@
 #include "judge.h"
 
-#include <thread>
-
-#include "diml/embedder.h"
+#include "diml/embed_together.h"
 #include "diml/error.h"
 #include "diml/open_network.h"
 
@@ -10,13 +8,29 @@ namespace diml::training {
 
 namespace {
 
-constexpr std::int64_t kNobody = -1;  // the label of a place without an image
+struct Stopped {};  // thrown from a progress hook: what it interrupts leaves nothing behind
+
+std::vector<RerankResult> numbers_of(GridSetView grids, std::span<const std::int64_t> labels,
+                                     const learn::TrainConfig& config, const TrainHooks& hooks) {
+  EvaluateParams params;
+  params.rerank = config.evaluate.rerank;
+  params.match = config.measure.match;
+  params.matcher = config.measure.matcher;
+  params.threads = config.threads;
+  return evaluate(grids, labels, params,
+                  [&](std::size_t, std::size_t) {
+                    if (hooks.stop && hooks.stop()) throw Stopped{};
+                  })
+      .results;
+}
 
 }  // namespace
 
-std::vector<RerankResult> evaluate_model(const Model& model, const LabelledFiles& files,
-                                         Orientation orientation, const learn::TrainConfig& config,
-                                         Ranks& ranks, const Progress& progress) {
+std::optional<std::vector<RerankResult>> evaluate_model(const Model& model,
+                                                        const LabelledFiles& files,
+                                                        Orientation orientation,
+                                                        const learn::TrainConfig& config,
+                                                        Ranks& ranks, const TrainHooks& hooks) {
   NetworkParams network;
   network.threads = config.threads;
   network.device = config.device;
@@ -25,51 +39,30 @@ std::vector<RerankResult> evaluate_model(const Model& model, const LabelledFiles
                      .pooling = pooling_rule_from(config.pooling),
                      .batch = default_batch(config.device),
                      .threads = config.threads});
-  const std::size_t total = files.paths.size();
-  const std::size_t share = (total + ranks.size() - 1) / ranks.size();
-  const std::size_t first = std::min(total, ranks.rank() * share);
-  const std::size_t count = std::min(share, total - first);
-  const auto dim = [](std::size_t size) { return static_cast<std::int64_t>(size); };
-  const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
-  torch::Tensor cells = torch::zeros({dim(share), dim(of_grid)});
-  torch::Tensor globals = torch::zeros({dim(share), dim(embedder.dim())});
-  torch::Tensor labels = torch::full({dim(share)}, kNobody, torch::kInt64);
-  embedder.embed_files(std::span(files.paths).subspan(first, count), orientation,
-                       config.dataset.skip_bad ? BadImages::skip : BadImages::stop,
-                       [&](const EmbeddedBatch& batch) {
-                         for (std::size_t k = 0; k < batch.indices.size(); ++k) {
-                           const std::size_t place = batch.indices[k];
-                           std::copy_n(&batch.cells[k * of_grid], of_grid,
-                                       cells.data_ptr<float>() + place * of_grid);
-                           std::copy_n(&batch.globals[k * embedder.dim()], embedder.dim(),
-                                       globals.data_ptr<float>() + place * embedder.dim());
-                           labels.data_ptr<std::int64_t>()[place] = files.labels[first + place];
-                         }
-                         if (progress) progress(batch.first + batch.count, count);
-                         return true;
-                       });
-  cells = ranks.gathered(cells);
-  globals = ranks.gathered(globals);
-  labels = ranks.gathered(labels);
-  if (!ranks.writes()) return {};
+  GridSet grids(ranks.writes() ? files.paths.size() : 0, embedder.cells_per_grid(), embedder.dim());
+  std::vector<std::int64_t> labels;
+  const auto keep = [&](const EmbeddedBatch& batch) {
+    put_grids(batch, grids, labels.size());
+    for (const std::size_t index : batch.indices) labels.push_back(files.labels[index]);
+    if (hooks.on_evaluate) hooks.on_evaluate(batch.first + batch.count, files.paths.size());
+  };
+  const BadImages bad = config.dataset.skip_bad ? BadImages::skip : BadImages::stop;
+  if (!embed_together(ranks, embedder, files.paths, orientation, bad, keep, hooks.stop)) return {};
 
-  GridSet grids(total, embedder.cells_per_grid(), embedder.dim());
-  std::vector<std::int64_t> kept;
-  for (std::int64_t i = 0; i < labels.size(0); ++i) {
-    const std::int64_t label = labels.data_ptr<std::int64_t>()[i];
-    if (label == kNobody) continue;
-    grids.set(kept.size(), {cells.data_ptr<float>() + i * dim(of_grid), of_grid},
-              {globals.data_ptr<float>() + i * dim(embedder.dim()), embedder.dim()});
-    kept.push_back(label);
+  std::vector<RerankResult> results;
+  bool stopped = false;
+  if (ranks.writes()) {
+    GridSetView view = grids.view();
+    view.size = labels.size();
+    try {
+      results = numbers_of(view, labels, config, hooks);
+    } catch (const Stopped&) {
+      stopped = true;
+    }
   }
-  GridSetView view = grids.view();
-  view.size = kept.size();
-  EvaluateParams params;
-  params.rerank = config.evaluate.rerank;
-  params.match = config.measure.match;
-  params.matcher = config.measure.matcher;
-  params.threads = config.threads;
-  return evaluate(view, kept, params).results;
+  ranks.wait_for_writer();
+  if (ranks.exchanged(stopped ? "stopped" : "").front() == "stopped") return {};
+  return results;
 }
 
 Model model_to_train(const std::string& weights, std::size_t dim, std::uint64_t seed) {

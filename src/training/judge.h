@@ -1,21 +1,26 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include <torch/torch.h>
 
 #include "diml/evaluate.h"
 #include "diml/model.h"
+#include "diml/train.h"
 #include "ranks.h"
 #include "training_data.h"
 
 namespace diml::training {
 
 // Embeds the files with the model and evaluates them: what `diml evaluate --model` would say. Every
-// rank embeds its share; the numbers are on the one that writes, the others get none.
-std::vector<RerankResult> evaluate_model(const Model& model, const LabelledFiles& files,
-                                         Orientation orientation, const learn::TrainConfig& config,
-                                         Ranks& ranks, const Progress& progress);
+// rank embeds its share; the numbers are on the one that writes, the others get none. nullopt, on
+// all of them, where the hook stopped it.
+std::optional<std::vector<RerankResult>> evaluate_model(const Model& model,
+                                                        const LabelledFiles& files,
+                                                        Orientation orientation,
+                                                        const learn::TrainConfig& config,
+                                                        Ranks& ranks, const TrainHooks& hooks);
 
 // Weights to fine-tune, with a projection of `dim`: their own where it fits, else a random one.
 Model model_to_train(const std::string& weights, std::size_t dim, std::uint64_t seed);

@@ -127,6 +127,12 @@ void RunFolder::add_metrics(const EpochReport& report, double learning_rate) {
 void RunFolder::add_step(std::size_t step, double loss, double images_per_second) {
   events_->scalar("loss/step", static_cast<std::int64_t>(step), loss);
   events_->scalar("images_per_second", static_cast<std::int64_t>(step), images_per_second);
+  // An epoch may take hours: who watches the curves sees them grow.
+  constexpr std::chrono::seconds kFlushEvery(3);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - flushed_ < kFlushEvery) return;
+  flushed_ = now;
+  events_->flush();
 }
 
 }  // namespace diml::training

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,7 @@ class RunFolder {
   std::string path_;
   bool fresh_;
   std::unique_ptr<Events> events_;
+  std::chrono::steady_clock::time_point flushed_{};
 };
 
 }  // namespace diml::training

@@ -176,15 +176,20 @@ void Trainer::settle(const Step& step, double images_per_second) {
 void Trainer::expect_numbers(const TrainingBatch& batch, std::size_t epoch, std::size_t step) {
   const torch::NoGradGuard no_gradient;
   const torch::Tensor map = network_->forward(pixels_(batch.pixels));
-  if (!map.isfinite().all().item<bool>()) {
+  // Each rank has looked at its own images: all of them end, and one of them writes which they
+  // were.
+  const torch::Tensor finite = map.isfinite().all().view({1}).to(torch::kInt64);
+  if (!ranks_.gathered(finite).all().item<bool>()) {
     fail_on_nan("what the network gives", batch, epoch, step);
   }
 }
 
 void Trainer::fail_on_nan(const std::string& what, const TrainingBatch& batch, std::size_t epoch,
                           std::size_t step) {
+  // Of all ranks; `batch` has the share of this one.
+  const std::vector<std::size_t> whole = sampler_->epoch(epoch).at(step);
   std::string list;
-  for (const std::size_t index : batch.indices) list += cache_->path(index) + "\n";
+  for (const std::size_t index : whole) list += cache_->path(index) + "\n";
   std::string where;
   if (folder_ != nullptr) {
     OutputFile file(folder_->path() + "/nan_batch.txt");
@@ -195,7 +200,7 @@ void Trainer::fail_on_nan(const std::string& what, const TrainingBatch& batch, s
   }
   throw Error(what + " is not a number in epoch " + std::to_string(epoch) + ", step " +
               std::to_string(step + 1) + ", on " + cache_->path(batch.indices.front()) + " and " +
-              std::to_string(batch.indices.size() - 1) + " more" + where +
+              std::to_string(whole.size() - 1) + " more" + where +
               ": lower optimiser.learning_rate or set optimiser.clip");
 }
 
@@ -260,10 +265,12 @@ Model Trainer::current_model() const {
   return model;
 }
 
-void Trainer::judge(EpochReport& report) {
-  report.results = evaluate_model(current_model(), data_.judged, data_.orientation, config_, ranks_,
-                                  ranks_.writes() ? hooks_.on_evaluate : Progress{});
-  if (folder_ == nullptr) return;
+bool Trainer::judge(EpochReport& report) {
+  std::optional<std::vector<RerankResult>> results =
+      evaluate_model(current_model(), data_.judged, data_.orientation, config_, ranks_, hooks_);
+  if (!results) return true;
+  report.results = std::move(*results);
+  if (folder_ == nullptr) return false;
   // The last depth of re-ranking is what a user of the model would see.
   const double p_at_1 = report.results.back().metrics.p_at_1;
   if (p_at_1 > progress_.best_p_at_1) {
@@ -272,6 +279,7 @@ void Trainer::judge(EpochReport& report) {
     report.is_best = true;
     save_model(folder_->best(), current_model());
   }
+  return false;
 }
 
 void Trainer::save(std::size_t epochs_done, std::size_t steps_done) {
@@ -332,7 +340,10 @@ TrainSummary Trainer::run() {
   if (!resumed_) {
     if (folder_ != nullptr) folder_->cut_metrics(0);  // of a run that ended before its checkpoint
     EpochReport untrained{.epoch = 0, .epochs = config_.epochs};
-    judge(untrained);
+    if (judge(untrained)) {  // nothing is lost: --resume begins anew
+      summary_.stopped = true;
+      return summary_;
+    }
     if (folder_ != nullptr) folder_->add_metrics(untrained, 0.0);
     if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(untrained);
     summary_.untrained = summary_.best = summary_.last = untrained;
@@ -345,8 +356,13 @@ TrainSummary Trainer::run() {
       summary_.stopped = true;
       return summary_;
     }
-    if (epoch % config_.evaluate.every == 0 || epoch == config_.epochs) judge(report);
     const std::size_t steps = progress_.steps_done;
+    const bool due = epoch % config_.evaluate.every == 0 || epoch == config_.epochs;
+    if (due && judge(report)) {
+      save(epoch - 1, steps);  // all that is left of this epoch is to judge it
+      summary_.stopped = true;
+      return summary_;
+    }
     if (folder_ != nullptr) {
       folder_->add_metrics(report, config_.optimiser.learning_rate * rate_at(epoch, 0, steps));
     }

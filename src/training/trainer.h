@@ -48,7 +48,8 @@ class Trainer {
   // What came of a step: counted, reported, and the end of the run where it is not a number.
   void settle(const Step& step, double images_per_second);
   LoaderParams loader_params(std::size_t epoch) const;
-  void judge(EpochReport& report);
+  // Returns whether it was stopped.
+  bool judge(EpochReport& report);
   Model current_model() const;  // averaged where averages are kept
   void save(std::size_t epochs_done, std::size_t steps_done);
   // Labels, where bad images are skipped.

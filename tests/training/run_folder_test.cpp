@@ -63,6 +63,22 @@ TEST(RunFolder, MetricsAreCutToWhatWasDone) {
   EXPECT_EQ(test::bytes_of(run.metrics()), "");
 }
 
+TEST(RunFolder, StepsAreSeenBeforeTheirEpochEnds) {
+  const test::TemporaryFolder folder;
+  RunFolder run(folder / "run", true);
+  run.begin(kConfig);
+  const auto event_bytes = [&] {
+    std::uintmax_t bytes = 0;
+    for (const auto& entry : fs::directory_iterator(folder / "run")) {
+      if (entry.path().filename().string().starts_with("events.")) bytes += entry.file_size();
+    }
+    return bytes;
+  };
+  const std::uintmax_t before = event_bytes();
+  run.add_step(1, 0.5, 100.0);
+  EXPECT_GT(event_bytes(), before);
+}
+
 TEST(RunFolder, ARunThatGoesOnHasOneEventFile) {
   const test::TemporaryFolder folder;
   for (const bool fresh : {true, false, false}) {
