@@ -33,6 +33,12 @@ constexpr std::array kCommands = {
         "diml train --dataset critters --root critters --loss margin --measure blended --out run",
         define_train},
 #endif
+#if DIML_HAS_GALLERY
+    Command{"index", "Galleries: photos that are there to be found",
+            "diml index build photos.gallery --model resnet50 --images photos/", define_index},
+    Command{"search", "What in a gallery resembles a photo",
+            "diml search photos.gallery photo.jpg --top 10", define_search},
+#endif
     Command{"generate", "Make grids to try things with: creatures made of parts",
             "diml generate --images 5000 --classes 100 --out creatures", define_generate},
 #if DIML_HAS_DRAWING

@@ -1,0 +1,107 @@
+#include "contact_sheet.h"
+
+#include <cstdio>
+
+namespace diml::cli {
+namespace {
+
+constexpr const char* kStyle = R"(
+  :root { color-scheme: light dark; --line: #8884; --dim: #888; }
+  body { font: 15px/1.4 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
+  h1 { font-size: 1.3rem; }
+  h2 { font-size: 1rem; overflow-wrap: anywhere; }
+  section { border-top: 1px solid var(--line); display: flex; gap: 1.5rem; padding: 1rem 0; }
+  ol { display: grid; flex: 1; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr));
+       list-style: none; margin: 0; padding: 0; }
+  figure { margin: 0; max-width: 10rem; }
+  img, .none { background: var(--line); display: block; height: 8rem; object-fit: contain; width: 100%; }
+  figcaption { font-size: .8rem; overflow-wrap: anywhere; }
+  table { border-spacing: 0; font-variant-numeric: tabular-nums; }
+  td { padding: 0 .8em 0 0; }
+  .dim { color: var(--dim); }
+)";
+
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string base64(const std::vector<std::uint8_t>& bytes) {
+  constexpr const char* kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t three = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      three = three << 8 | (i + k < bytes.size() ? bytes[i + k] : 0U);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      text += i + k <= bytes.size() ? kLetters[(three >> (18 - 6 * k)) & 63U] : '=';
+    }
+  }
+  return text;
+}
+
+std::string picture(const std::vector<std::uint8_t>& thumbnail, const std::string& name) {
+  if (thumbnail.empty()) return "<div class=none></div>";
+  return "<img alt=\"" + escaped(name) + "\" src=\"data:image/jpeg;base64," + base64(thumbnail) +
+         "\">";
+}
+
+std::string number(float value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.4f", static_cast<double>(value));
+  return text;
+}
+
+std::string figure_of(const SheetHit& sheet, std::size_t rank) {
+  const GalleryHit& hit = sheet.hit;
+  const auto row = [](const char* name, const std::string& value) {
+    return std::string("<tr><td class=dim>") + name + "<td>" + value;
+  };
+  std::string html = "<li><figure>" + picture(sheet.thumbnail, hit.item.path) + "<figcaption>";
+  html += std::to_string(rank) + ". " + escaped(hit.item.path) + " <span class=dim>id " +
+          std::to_string(hit.item.id);
+  if (hit.item.label >= 0) html += ", label " + std::to_string(hit.item.label);
+  html += "</span><table>" + row("total", number(hit.total)) + row("global", number(hit.global)) +
+          row("structural", hit.structural ? number(*hit.structural) : "not matched") + "</table>";
+  if (hit.item.metadata != "{}") {
+    html += "<span class=dim>" + escaped(hit.item.metadata) + "</span>";
+  }
+  return html + "</figcaption></figure></li>\n";
+}
+
+}  // namespace
+
+std::string contact_sheet(const std::string& gallery, const std::vector<SheetQuery>& queries) {
+  std::string html = "<!doctype html>\n<html lang=en><meta charset=utf-8>\n<title>" +
+                     escaped(gallery) + "</title>\n<style>" + kStyle + "</style>\n<h1>" +
+                     escaped(gallery) + "</h1>\n";
+  for (const SheetQuery& query : queries) {
+    html += "<section><figure>" + picture(query.thumbnail, query.name) + "<figcaption><h2>" +
+            escaped(query.name) + "</h2></figcaption></figure>\n<ol>\n";
+    for (std::size_t k = 0; k < query.hits.size(); ++k) html += figure_of(query.hits[k], k + 1);
+    html += "</ol></section>\n";
+  }
+  return html + "</html>\n";
+}
+
+}  // namespace diml::cli

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "diml/gallery_search.h"
+
+namespace diml::cli {
+
+struct SheetHit {
+  GalleryHit hit;
+  std::vector<std::uint8_t> thumbnail;  // JPEG, or nothing
+};
+
+struct SheetQuery {
+  std::string name;
+  std::vector<std::uint8_t> thumbnail;
+  std::vector<SheetHit> hits;
+};
+
+// Queries and what they found as one HTML file: pictures are in it, nothing is fetched.
+std::string contact_sheet(const std::string& gallery, const std::vector<SheetQuery>& queries);
+
+}  // namespace diml::cli

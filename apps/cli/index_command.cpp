@@ -1,0 +1,284 @@
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include <unistd.h>
+
+#include "diml/approximate_index.h"
+#include "diml/error.h"
+#include "diml/gallery_files.h"
+#include "gallery_command.h"
+#include "progress_bar.h"
+
+namespace diml::cli {
+namespace {
+
+constexpr std::size_t kShown = 20;  // of a long list
+
+struct Options {
+  std::string gallery;
+  std::string json;
+  std::string out;
+  std::string kind = "hnsw";
+  int threads = 0;
+  std::vector<std::int64_t> ids;
+  std::vector<std::string> paths;
+};
+
+std::shared_ptr<Options> with_gallery(CLI::App& command, const char* example) {
+  auto options = std::make_shared<Options>();
+  command.add_option("gallery", options->gallery, "The gallery's folder")->required();
+  command.footer(std::string("Example:\n  ") + example);
+  return options;
+}
+
+void add_json(CLI::App& command, Options& options) {
+  command.add_option("--json", options.json, "For programs; - for standard output");
+}
+
+// A file whose inner structure is damaged ends the process that walks through it: say what it was.
+// Only functions that a signal handler may call.
+extern "C" void tell_damage(int) {
+  constexpr char kText[] =
+      "diml index: the gallery's data.mdb is damaged in its structure: take a copy from a backup, "
+      "or build the gallery anew\n";
+  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  ::_exit(1);
+}
+
+void run_remove(const Options& options) {
+  if (options.ids.empty() && options.paths.empty()) {
+    throw Error("name what goes: --ids 3,17 or --paths a.jpg,b.jpg");
+  }
+  JsonOutput output(options.json);
+  Gallery gallery = Gallery::open(options.gallery, GalleryAccess::write);
+  std::vector<std::int64_t> ids = options.ids;
+  for (const std::string& path : options.paths) {
+    const GallerySnapshot snapshot = gallery.snapshot();
+    std::optional<std::int64_t> id = snapshot.find(path);
+    if (!id) id = snapshot.find(std::filesystem::absolute(path).lexically_normal().string());
+    if (!id) throw Error(options.gallery + ": has no image " + path + ": nothing was removed");
+    ids.push_back(*id);
+  }
+  gallery.remove(ids);
+  const std::size_t left = gallery.snapshot().size();
+  const std::size_t removed = std::set<std::int64_t>(ids.begin(), ids.end()).size();
+  output.write({{"removed", removed}, {"items", left}});
+  if (output.takes_standard_output()) return;
+  std::printf("%zu removed, %zu left in %s\n", removed, left, options.gallery.c_str());
+}
+
+// Whether there is an index, and whether it is of this state of the gallery.
+Json index_state(const GallerySnapshot& snapshot) {
+  const std::string path = index_file(snapshot.folder());
+  if (!std::filesystem::exists(path)) return nullptr;
+  if (!has_approximate_index()) return {{"readable", false}};
+  try {
+    const auto index = load_index(path);
+    const bool current = index->origin() == IndexOrigin{snapshot.birth(), snapshot.revision()};
+    return {{"kind", name_of(index->kind())}, {"items", index->size()}, {"up_to_date", current}};
+  } catch (const Error&) {
+    return {{"readable", false}};
+  }
+}
+
+void run_info(const Options& options) {
+  JsonOutput output(options.json);
+  const Gallery gallery = Gallery::open(options.gallery);
+  const GallerySnapshot snapshot = gallery.snapshot();
+  const GalleryFormat& format = gallery.format();
+  const Gallery::Space space = gallery.space();
+  const GalleryVectors vectors = snapshot.vectors();
+  std::set<std::int64_t> labels(vectors.labels.begin(), vectors.labels.end());
+  labels.erase(-1);
+  Json json = {{"gallery", options.gallery},
+               {"items", snapshot.size()},
+               {"labels", labels.size()},
+               {"cells_per_grid", format.cells_per_grid},
+               {"dim", format.dim},
+               {"type", name_of(format.type)},
+               {"revision", snapshot.revision()},
+               {"bytes", space.used},
+               {"bytes_free", space.free},
+               {"model", format.model},
+               {"embedding", format.embedding},
+               {"index", index_state(snapshot)}};
+  if (!vectors.ids.empty()) {
+    json["first_id"] = vectors.ids.front();
+    json["last_id"] = vectors.ids.back();
+  }
+  output.write(json);
+  if (output.takes_standard_output()) return;
+  std::printf("%s: %zu images", options.gallery.c_str(), snapshot.size());
+  if (!vectors.ids.empty()) {
+    std::printf(", ids %lld to %lld", static_cast<long long>(vectors.ids.front()),
+                static_cast<long long>(vectors.ids.back()));
+  }
+  std::printf(", %zu labels\n", labels.size());
+  std::printf("grids      %s, %s cells\n", shape_text(format).c_str(), name_of(format.type));
+  std::printf("on disk    %s, of which %s wait to be used again; revision %llu\n",
+              size_text(space.used).c_str(), size_text(space.free).c_str(),
+              static_cast<unsigned long long>(snapshot.revision()));
+  std::printf("model      %s\n", format.embedding.empty() ? "unknown" : format.model.c_str());
+  for (const auto& [name, value] : format.embedding) {
+    std::printf("  %-11s %s\n", name.c_str(), value.c_str());
+  }
+  const Json& index = json["index"];
+  if (index.is_null()) {
+    std::printf("index      none: searched exactly\n");
+  } else if (!index.contains("kind")) {
+    std::printf("index      cannot be read: 'diml index cache' makes a new one\n");
+  } else {
+    std::printf("index      %s of %zu images, %s\n", index["kind"].get<std::string>().c_str(),
+                index["items"].get<std::size_t>(),
+                index["up_to_date"].get<bool>() ? "up to date" : "out of date");
+  }
+}
+
+void run_verify(const Options& options) {
+  JsonOutput output(options.json);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(signal, tell_damage);
+  const Gallery gallery = Gallery::open(options.gallery);
+  const GallerySnapshot snapshot = gallery.snapshot();
+  const GalleryFaults found = verify(snapshot, progress_bar("verify"));
+  output.write({{"items", found.items}, {"damaged", found.damaged}, {"faults", found.faults}});
+  if (found.faults.empty()) {
+    if (!output.takes_standard_output()) {
+      std::printf("%s: %zu images, all as they were written\n", options.gallery.c_str(),
+                  found.items);
+    }
+    return;
+  }
+  for (std::size_t k = 0; k < std::min(kShown, found.faults.size()); ++k) {
+    std::fprintf(stderr, "  %s\n", found.faults[k].c_str());
+  }
+  if (found.faults.size() > kShown) {
+    std::fprintf(stderr, "  and %zu more\n", found.faults.size() - kShown);
+  }
+  std::string ids;
+  for (const std::int64_t id : found.damaged) {
+    if (!ids.empty()) ids += ',';
+    ids += std::to_string(id);
+  }
+  const std::string remedy = ids.empty() ? "build it anew"
+                                         : "'diml index remove " + options.gallery + " --ids " +
+                                               ids + "' takes out what is damaged; add it again";
+  throw Error(options.gallery + ": " + std::to_string(found.faults.size()) + " faults: " + remedy);
+}
+
+void run_export(const Options& options) {
+  const Gallery gallery = Gallery::open(options.gallery);
+  const GallerySnapshot snapshot = gallery.snapshot();
+  if (snapshot.size() == 0) throw Error(options.gallery + ": is empty: there is nothing to export");
+  export_gallery(snapshot, options.out, progress_bar("export"));
+  std::printf("%zu images in %s.{cells,globals,labels}.npy, .paths.txt, .items.jsonl\n",
+              snapshot.size(), options.out.c_str());
+}
+
+void run_cache(const Options& options) {
+  if (options.threads < 0) throw Error("--threads must be 0 (all cores) or more");
+  const IndexKind kind = index_kind_from(options.kind);
+  JsonOutput output(options.json);
+  const Gallery gallery = Gallery::open(options.gallery);
+  const GallerySnapshot snapshot = gallery.snapshot();
+  const GalleryVectors all = snapshot.vectors();
+  const VectorsView vectors{all.globals.data(), all.ids.size(), gallery.format().dim};
+  const auto start = std::chrono::steady_clock::now();
+  const auto index =
+      build_index(kind, vectors, all.ids, {snapshot.birth(), snapshot.revision()}, options.threads);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Json recall;
+  for (const std::size_t depth : {1, 10, 100}) {
+    recall[std::to_string(depth)] =
+        recall_of(*index, vectors, all.ids, depth, 1000, options.threads);
+  }
+  index->save(index_file(options.gallery));
+  const std::uintmax_t bytes = std::filesystem::file_size(index_file(options.gallery));
+  output.write({{"kind", name_of(kind)},
+                {"items", all.ids.size()},
+                {"bytes", bytes},
+                {"seconds", seconds},
+                {"recall", recall}});
+  if (output.takes_standard_output()) return;
+  std::printf("%s index of %zu images: %.1f s, %s\n", name_of(kind), all.ids.size(), seconds,
+              size_text(bytes).c_str());
+  std::printf("recall against exact search: @1 %.4f  @10 %.4f  @100 %.4f\n",
+              recall["1"].get<double>(), recall["10"].get<double>(), recall["100"].get<double>());
+}
+
+}  // namespace
+
+std::string size_text(std::uint64_t bytes) {
+  constexpr double kStep = 1000.0;
+  double value = static_cast<double>(bytes);
+  const char* const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+  std::size_t unit = 0;
+  while (value >= kStep && unit + 1 < std::size(units)) {
+    value /= kStep;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return text;
+}
+
+void define_index_remove(CLI::App& command, Run& chosen) {
+  const auto options = with_gallery(command, "diml index remove photos.gallery --ids 3,17");
+  command.add_option("--ids", options->ids, "Ids, with commas between them")->delimiter(',');
+  command.add_option("--paths", options->paths, "Paths, with commas between them")->delimiter(',');
+  add_json(command, *options);
+  command.callback([options, &chosen] { chosen = [options] { run_remove(*options); }; });
+}
+
+void define_index_info(CLI::App& command, Run& chosen) {
+  const auto options = with_gallery(command, "diml index info photos.gallery");
+  add_json(command, *options);
+  command.callback([options, &chosen] { chosen = [options] { run_info(*options); }; });
+}
+
+void define_index_verify(CLI::App& command, Run& chosen) {
+  const auto options = with_gallery(command, "diml index verify photos.gallery");
+  add_json(command, *options);
+  command.callback([options, &chosen] { chosen = [options] { run_verify(*options); }; });
+}
+
+void define_index_export(CLI::App& command, Run& chosen) {
+  const auto options = with_gallery(command, "diml index export photos.gallery --out photos");
+  command.add_option("--out", options->out, "PREFIX of the files: PREFIX.cells.npy and so on")
+      ->required();
+  command.callback([options, &chosen] { chosen = [options] { run_export(*options); }; });
+}
+
+void define_index_cache(CLI::App& command, Run& chosen) {
+  const auto options = with_gallery(command, "diml index cache photos.gallery --kind hnsw");
+  command.add_option("--kind", options->kind, "hnsw (near exact) or ivf-pq (small)")
+      ->capture_default_str();
+  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
+      ->capture_default_str();
+  add_json(command, *options);
+  command.callback([options, &chosen] { chosen = [options] { run_cache(*options); }; });
+}
+
+Run define_index(CLI::App& command) {
+  command.require_subcommand(0, 1);  // no word and a wrong one are told apart
+  auto chosen = std::make_shared<Run>();
+  const auto add = [&](const char* name, const char* about, void (*define)(CLI::App&, Run&)) {
+    define(*command.add_subcommand(name, about), *chosen);
+  };
+  add("build", "A gallery of photos, or of grids on disk", define_index_build);
+  add("add", "More of them into a gallery", define_index_add);
+  add("remove", "Images out of a gallery", define_index_remove);
+  add("info", "What a gallery holds", define_index_info);
+  add("verify", "Whether everything is as it was written", define_index_verify);
+  add("export", "Grids, labels and texts as files", define_index_export);
+  add("cache", "An approximate index for large galleries", define_index_cache);
+  return [chosen] {
+    if (!*chosen) throw CLI::RequiredError("build, add, remove, info, verify, export or cache");
+    (*chosen)();
+  };
+}
+
+}  // namespace diml::cli
