@@ -61,6 +61,47 @@ TEST_P(Measure, IsWhatMatchingEveryPairInDoubleGives) {
   expect_near(ask(measure, c.what, x.grids, y.grids), expected, 2e-6);
 }
 
+TEST_P(Measure, OfSomePairsIsThatOfAllAtThosePairsWithItsGradient) {
+  const MeasureCase& c = GetParam();
+  if (c.what == Local::similarity) return;  // nobody asks for some of them
+  MatchParams match = tight();
+  match.marginals = c.marginals;
+  const PairMeasure measure({.kind = torch_kind(c.kind),
+                             .plan_gradient = c.gradient,
+                             .match = match,
+                             .matcher = "reference"});
+  const auto ask_some = [&](const Leaves& x, const Leaves& y, const torch::Tensor& pairs) {
+    return c.what == Local::distance ? measure.distance(x.grids, y.grids, pairs)
+                                     : measure.noise(x.grids, y.grids, pairs);
+  };
+  // Few and many; the same one twice.
+  const torch::Tensor few = torch::tensor({2, 3, 0, 1, 2, 0, 2, 3}, torch::kInt64).view({4, 2});
+  for (const torch::Tensor& pairs : {few, torch::cat({few, few}), few.narrow(0, 0, 0)}) {
+    Leaves x(kX), y(kY), all_x(kX), all_y(kY);
+    const torch::Tensor found = ask_some(x, y, pairs);
+    const torch::Tensor expected = ask(measure, c.what, all_x.grids, all_y.grids)
+                                       .index({pairs.select(1, 0), pairs.select(1, 1)});
+    ASSERT_EQ(found.sizes(), expected.sizes());
+    if (pairs.size(0) == 0) {
+      found.sum().backward();  // a gradient of zero, not a failure
+      continue;
+    }
+    EXPECT_LT((found - expected).abs().max().item<double>(), 1e-9);
+    const torch::Tensor weights = torch::arange(1, pairs.size(0) + 1, found.options());
+    (found * weights).sum().backward();
+    (expected * weights).sum().backward();
+    const auto expect_same = [](const torch::Tensor& one, const torch::Tensor& other) {
+      ASSERT_EQ(one.grad().defined(), other.grad().defined());
+      if (!one.grad().defined()) return;
+      EXPECT_LT((one.grad() - other.grad()).abs().max().item<double>(), 1e-6);
+    };
+    expect_same(x.cells, all_x.cells);
+    expect_same(y.cells, all_y.cells);
+    expect_same(x.globals, all_x.globals);
+    expect_same(y.globals, all_y.globals);
+  }
+}
+
 std::vector<MeasureCase> measure_cases() {
   std::vector<MeasureCase> cases;
   for (const Local what : {Local::similarity, Local::distance, Local::noise}) {

@@ -46,22 +46,32 @@ class PairMeasure {
 
   // Cosine.
   torch::Tensor similarity(const Grids& x, const Grids& y) const;
-  // Euclidean, of unit vectors.
+  // Euclidean, of unit vectors. Of pairs, [P, 2] int64 into x and y, alone: [P].
   torch::Tensor distance(const Grids& x, const Grids& y) const;
+  torch::Tensor distance(const Grids& x, const Grids& y, const torch::Tensor& pairs) const;
   // var(x - y) / var(x) over the dimensions: noise against signal, with x as the anchor.
   torch::Tensor noise(const Grids& x, const Grids& y) const;
+  torch::Tensor noise(const Grids& x, const Grids& y, const torch::Tensor& pairs) const;
 
-  // Spent in finding plans since the measure was made.
+  // Spent in finding plans since the measure was made; on a GPU in asking for them.
   double plan_seconds() const { return plan_seconds_; }
 
  private:
   enum class Local : std::uint8_t { cosine, euclidean, noise };
+  // Means and variances over the dimensions of vectors.
+  struct Spread {
+    torch::Tensor mean;
+    torch::Tensor variance;
+  };
+  static torch::Tensor apply(Local local, std::int64_t dim, const torch::Tensor& product,
+                             const Spread& of_x, const Spread& of_y);
+  static Spread spread_of(Local local, const torch::Tensor& vectors, at::IntArrayRef shape);
   torch::Tensor measured(const Grids& x, const Grids& y, Local local) const;
-  // S: [x, y, R, R], similarities of the cells. Returns the plans, of that shape.
-  torch::Tensor plans(const Grids& x, const Grids& y, const torch::Tensor& similarities) const;
-  torch::Tensor matched_plans(const Grids& x, const Grids& y) const;
-  torch::Tensor unrolled_plans(const Grids& x, const Grids& y,
-                               const torch::Tensor& similarities) const;
+  torch::Tensor measured(const Grids& x, const Grids& y, const torch::Tensor& pairs,
+                         Local local) const;
+  // similarities: of the cells, [x, y, R_x, R_y] or, of pairs, [P, R_x, R_y]. Plans of that shape.
+  torch::Tensor plans(const Grids& x, const Grids& y, const torch::Tensor& pairs,
+                      const torch::Tensor& similarities) const;
 
   MeasureParams params_;
   std::unique_ptr<Matcher> matcher_;

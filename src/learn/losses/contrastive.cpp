@@ -13,9 +13,9 @@ class Contrastive final : public Loss {
 
   torch::Tensor operator()(const LossInput& input) override {
     const Mined mined = mine(*miner_, input);
-    const torch::Tensor distance = input.measure.distance(input.batch, input.batch);
-    return mean_of(torch::relu(at(distance, mined.positives) - positive_margin_)) +
-           mean_of(torch::relu(negative_margin_ - at(distance, mined.negatives)));
+    const PairValues distance = distances_of(mined, input);
+    return mean_of(torch::relu(distance.positives - positive_margin_)) +
+           mean_of(torch::relu(negative_margin_ - distance.negatives));
   }
 
  private:

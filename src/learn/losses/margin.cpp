@@ -14,12 +14,12 @@ class Margin final : public Loss {
 
   torch::Tensor operator()(const LossInput& input) override {
     const Mined mined = mine(*miner_, input);
-    const torch::Tensor distance = input.measure.distance(input.batch, input.batch);
+    const PairValues distance = distances_of(mined, input);
     const torch::Tensor beta = beta_.index_select(0, labels_of(input));  // of every anchor
-    const torch::Tensor near = at(distance, mined.positives) -
-                               beta.index_select(0, mined.positives.select(1, 0)) + margin_;
-    const torch::Tensor far = beta.index_select(0, mined.negatives.select(1, 0)) -
-                              at(distance, mined.negatives) + margin_;
+    const torch::Tensor near =
+        distance.positives - beta.index_select(0, mined.positives.select(1, 0)) + margin_;
+    const torch::Tensor far =
+        beta.index_select(0, mined.negatives.select(1, 0)) - distance.negatives + margin_;
     return mean_of_active(torch::cat({near, far}));
   }
   std::vector<LossParameter> parameters() override { return {{"beta", beta_, beta_lr_}}; }

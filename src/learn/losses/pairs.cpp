@@ -57,6 +57,22 @@ torch::Tensor at(const torch::Tensor& matrix, const torch::Tensor& rows,
   return matrix.index({rows, columns});
 }
 
+torch::Tensor joined(const Mined& mined) { return torch::cat({mined.positives, mined.negatives}); }
+
+PairValues parted(const torch::Tensor& values, std::int64_t positives) {
+  return {values.narrow(0, 0, positives), values.narrow(0, positives, values.size(0) - positives)};
+}
+
+PairValues distances_of(const Mined& mined, const LossInput& input) {
+  return parted(input.measure.distance(input.batch, input.batch, joined(mined)),
+                mined.positives.size(0));
+}
+
+Mined pairs_of(const Triplets& triplets) {
+  return {torch::stack({triplets.anchors, triplets.positives}, 1),
+          torch::stack({triplets.anchors, triplets.negatives}, 1)};
+}
+
 torch::Tensor mean_of(const torch::Tensor& values) {
   return values.sum() / static_cast<double>(std::max<std::int64_t>(1, values.numel()));
 }

@@ -20,6 +20,18 @@ torch::Tensor at(const torch::Tensor& matrix, const torch::Tensor& pairs);
 torch::Tensor at(const torch::Tensor& matrix, const torch::Tensor& rows,
                  const torch::Tensor& columns);
 
+// One number for every pair that was mined.
+struct PairValues {
+  torch::Tensor positives;  // [P]
+  torch::Tensor negatives;  // [Q]
+};
+// [P + Q, 2]: all of them, to be asked for at once; and what came of it, in two parts again.
+torch::Tensor joined(const Mined& mined);
+PairValues parted(const torch::Tensor& values, std::int64_t positives);
+PairValues distances_of(const Mined& mined, const LossInput& input);
+// Anchor and positive, anchor and negative of every triplet.
+Mined pairs_of(const Triplets& triplets);
+
 // Means that are 0, with a gradient of 0, where there is nothing to take the mean of.
 torch::Tensor mean_of(const torch::Tensor& values);
 torch::Tensor mean_of_active(const torch::Tensor& values);  // over those above 0

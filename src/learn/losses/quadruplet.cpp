@@ -14,12 +14,16 @@ class Quadruplet final : public Loss {
   torch::Tensor operator()(const LossInput& input) override {
     const Triplets triplets = mine_triplets(*miner_, input);
     const SecondNegatives second = second_negatives(triplets, labels_of(input), input.seed);
-    const torch::Tensor distance = input.measure.distance(input.batch, input.batch);
-    const torch::Tensor near = at(distance, triplets.anchors, triplets.positives);
-    const torch::Tensor first =
-        torch::relu(near - at(distance, triplets.anchors, triplets.negatives) + margin_);
-    const torch::Tensor apart =
-        torch::relu(near - at(distance, triplets.negatives, second.images) + second_margin_);
+    const torch::Tensor apart_pairs = torch::stack({triplets.negatives, second.images}, 1);
+    // Near, far and apart, one of each for every triplet.
+    const std::vector<torch::Tensor> distance =
+        input.measure
+            .distance(input.batch, input.batch,
+                      torch::cat({joined(pairs_of(triplets)), apart_pairs}))
+            .view({3, -1})
+            .unbind();
+    const torch::Tensor first = torch::relu(distance[0] - distance[1] + margin_);
+    const torch::Tensor apart = torch::relu(distance[0] - distance[2] + second_margin_);
     return mean_of(first) + mean_of(apart * second.found);
   }
 

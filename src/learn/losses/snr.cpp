@@ -11,9 +11,10 @@ class Snr final : public Loss {
 
   torch::Tensor operator()(const LossInput& input) override {
     const Triplets triplets = mine_triplets(*miner_, input);
-    const torch::Tensor noise = input.measure.noise(input.batch, input.batch);
-    return mean_of_active(at(noise, triplets.anchors, triplets.positives) -
-                          at(noise, triplets.anchors, triplets.negatives) + margin_);
+    const Mined pairs = pairs_of(triplets);
+    const PairValues noise = parted(input.measure.noise(input.batch, input.batch, joined(pairs)),
+                                    pairs.positives.size(0));
+    return mean_of_active(noise.positives - noise.negatives + margin_);
   }
 
  private:

@@ -11,9 +11,9 @@ class Triplet final : public Loss {
 
   torch::Tensor operator()(const LossInput& input) override {
     const Triplets triplets = mine_triplets(*miner_, input);
-    const torch::Tensor squared = input.measure.distance(input.batch, input.batch).square();
-    return mean_of(torch::relu(at(squared, triplets.anchors, triplets.positives) -
-                               at(squared, triplets.anchors, triplets.negatives) + margin_));
+    const PairValues distance = distances_of(pairs_of(triplets), input);
+    return mean_of(
+        torch::relu(distance.positives.square() - distance.negatives.square() + margin_));
   }
 
  private:
