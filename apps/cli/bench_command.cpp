@@ -169,6 +169,9 @@ Run define_bench(CLI::App& command) {
 #if DIML_HAS_NETWORKS
   add("network", "How fast this machine embeds photos", define_bench_network);
 #endif
+#if DIML_HAS_GALLERY
+  add("gallery", "How fast a gallery is opened and searched", define_bench_gallery);
+#endif
 #if DIML_HAS_TRAINING && DIML_HAS_DRAWING
   add("train", "What structural matching costs in training", define_bench_train);
 #endif

@@ -33,6 +33,7 @@ Run define_search(CLI::App& command);    // with the GALLERY feature
 Run define_generate(CLI::App& command);
 Run define_list(CLI::App& command);
 Run define_bench(CLI::App& command);
+Run define_bench_gallery(CLI::App& command);  // with the GALLERY feature
 Run define_bench_network(CLI::App& command);  // with networks
 Run define_bench_train(CLI::App& command);    // with training and drawing
 Run define_doctor(CLI::App& command);

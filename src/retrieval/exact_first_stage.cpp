@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 #include "diml/error.h"
 #include "diml/first_stage.h"
@@ -64,9 +66,13 @@ class ExactFirstStage final : public FirstStage {
     ranking.ids.resize(ranking.queries * ranking.depth);
     ranking.scores.resize(ranking.queries * ranking.depth);
     if (ranking.depth == 0) return ranking;
+    const auto threads = static_cast<std::size_t>(thread_count(threads_));
+    if (queries.count < threads) {
+      search_in_parts(queries, exclude, threads, ranking);
+      return ranking;
+    }
     // Enough queries at a time that a pass over the gallery pays, few enough to keep every thread
     // busy.
-    const auto threads = static_cast<std::size_t>(thread_count(threads_));
     const std::size_t grain = std::clamp<std::size_t>(queries.count / (2 * threads), 1, 256);
     parallel_for(queries.count, grain, threads_, [&](std::size_t begin, std::size_t end) {
       top_k(queries.data + begin * queries.dim, end - begin,
@@ -78,6 +84,54 @@ class ExactFirstStage final : public FirstStage {
   }
 
  private:
+  // Fewer queries than threads: each thread looks at a part of the gallery, for all of them. A
+  // score is of one query and one vector, so the lists are those of a single pass, bit for bit.
+  void search_in_parts(VectorsView queries, std::span<const std::int64_t> exclude,
+                       std::size_t threads, Ranking& ranking) const {
+    const std::size_t depth = ranking.depth;
+    // A part gives its own best `depth`, and one more that may be the query itself.
+    const std::size_t size = std::max((gallery_.count + threads - 1) / threads, depth + 1);
+    const std::size_t parts = (gallery_.count + size - 1) / size;
+    std::vector<Ranking> found(parts);
+    parallel_for(parts, 1, threads_, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t part = begin; part < end; ++part) {
+        const std::size_t first = part * size;
+        const std::size_t count = std::min(size, gallery_.count - first);
+        std::vector<std::int64_t> places(exclude.begin(), exclude.end());
+        for (std::int64_t& place : places) place -= static_cast<std::int64_t>(first);
+        Ranking& own = found[part];
+        own = {queries.count, std::min(depth, count), {}, {}};
+        own.ids.resize(own.queries * own.depth);
+        own.scores.resize(own.queries * own.depth);
+        top_k(queries.data, queries.count, places.empty() ? nullptr : places.data(),
+              gallery_.data + first * gallery_.dim, count, gallery_.dim, own.depth, own.ids.data(),
+              own.scores.data());
+        for (std::int64_t& id : own.ids) id = id < 0 ? id : id + static_cast<std::int64_t>(first);
+      }
+    });
+    for (std::size_t q = 0; q < queries.count; ++q) merge(found, q, ranking);
+  }
+
+  // The best of the parts' lists, each of which is in order.
+  static void merge(const std::vector<Ranking>& parts, std::size_t q, Ranking& ranking) {
+    std::vector<std::pair<float, std::int64_t>> all;
+    for (const Ranking& part : parts) {
+      for (std::size_t k = 0; k < part.depth; ++k) {
+        if (part.ids_of(q)[k] >= 0) all.emplace_back(part.scores_of(q)[k], part.ids_of(q)[k]);
+      }
+    }
+    all.resize(std::max(all.size(), ranking.depth),
+               {-std::numeric_limits<float>::infinity(), -1});  // only without finite scores
+    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(ranking.depth),
+                      all.end(), [](const auto& x, const auto& y) {
+                        return x.first != y.first ? x.first > y.first : x.second < y.second;
+                      });
+    for (std::size_t k = 0; k < ranking.depth; ++k) {
+      ranking.scores[q * ranking.depth + k] = all[k].first;
+      ranking.ids[q * ranking.depth + k] = all[k].second;
+    }
+  }
+
   VectorsView gallery_;
   int threads_;
 };

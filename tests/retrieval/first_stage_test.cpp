@@ -117,5 +117,35 @@ TEST(ExactFirstStage, RefusesWhatDoesNotFit) {
   EXPECT_EQ(stage->search({gallery.data(), 5, 8}, 0).depth, 0u);
 }
 
+// Fewer queries than threads share the gallery out among the threads.
+TEST(ExactFirstStage, OneQueryHasTheSameListOnAnyNumberOfThreadsAndInAnyCompany) {
+  constexpr std::size_t kDim = 33;
+  for (const std::size_t size : {1u, 2u, 9u, 100u, 1003u}) {
+    std::vector<float> gallery = random_vectors(size, kDim, 3);
+    // Equal scores on both sides of every border between parts.
+    for (std::size_t i = 0; i + 7 < size; i += 5) {
+      std::copy_n(&gallery[0], kDim, &gallery[i * kDim]);
+    }
+    const std::vector<float> queries = random_vectors(40, kDim, 4);
+    std::vector<std::int64_t> exclude(40);
+    for (std::size_t q = 0; q < 40; ++q) exclude[q] = static_cast<std::int64_t>(q * 31 % size);
+    const VectorsView view{gallery.data(), size, kDim};
+    const Ranking together =
+        make_exact_first_stage(view, 1)->search({queries.data(), 40, kDim}, 20, exclude);
+    for (const int threads : {1, 2, 3, 7}) {
+      const auto first_stage = make_exact_first_stage(view, threads);
+      for (std::size_t q = 0; q < 40; q += 3) {
+        const Ranking alone = first_stage->search({&queries[q * kDim], 1, kDim}, 20,
+                                                  std::span(exclude).subspan(q, 1));
+        ASSERT_EQ(alone.depth, together.depth);
+        for (std::size_t k = 0; k < alone.depth; ++k) {
+          EXPECT_EQ(alone.ids[k], together.ids_of(q)[k]) << size << " " << threads << " " << q;
+          EXPECT_EQ(alone.scores[k], together.scores_of(q)[k]);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace diml

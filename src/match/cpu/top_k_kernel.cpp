@@ -81,9 +81,11 @@ void top_k_simd(const float* queries, std::size_t count, const std::int64_t* exc
                  packed.get() + first * dim);
   }
 
+  // A few queries, as of one person who searches, fill one vector: half the work.
+  const std::size_t columns = count <= kLanes ? kLanes : kColumns;
   const auto look = [&](std::size_t first_query, std::size_t first_row, std::size_t rows) HWY_ATTR {
     for (std::size_t r = 0; r < rows; ++r) {
-      for (std::size_t v = 0; v < kColumns; v += kLanes) {
+      for (std::size_t v = 0; v < columns; v += kLanes) {
         const FloatVec product = hn::Load(kFloat, products.get() + r * kColumns + v);
         const FloatVec threshold = hn::Load(kFloat, thresholds.get() + first_query + v);
         if (hn::AllFalse(kFloat, hn::Gt(product, threshold))) continue;
@@ -107,8 +109,10 @@ void top_k_simd(const float* queries, std::size_t count, const std::int64_t* exc
       for (std::size_t first = block; first < block_end; first += kRowsAtOnce) {
         const std::size_t row_count = std::min(kRowsAtOnce, block_end - first);
         for (std::size_t r = 0; r < row_count; ++r) rows[r] = gallery + (first + r) * dim;
-        dot_columns<FloatTiles, 2>(packed.get() + g * kColumns * dim, kColumns, rows, row_count,
-                                   dim, products.get(), kColumns, nullptr);
+        const auto multiply =
+            columns == kLanes ? dot_columns<FloatTiles, 1> : dot_columns<FloatTiles, 2>;
+        multiply(packed.get() + g * kColumns * dim, kColumns, rows, row_count, dim, products.get(),
+                 kColumns, nullptr);
         look(g * kColumns, first, row_count);
       }
     }

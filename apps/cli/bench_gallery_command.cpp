@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "bench_tools.h"
+#include "command.h"
+#include "diml/error.h"
+#include "diml/gallery_search.h"
+#include "diml/generated.h"
+#include "diml/temporary_folder.h"
+#include "diml/threads.h"
+
+namespace diml::cli {
+namespace {
+
+struct BenchGalleryCommand {
+  std::size_t images = 100'000;
+  std::size_t grid = 4;
+  std::size_t dim = 128;
+  std::size_t rerank = 100;
+  std::string type = "float16";
+  int threads = 0;
+  std::string json;
+
+  void run() const;
+
+ private:
+  Gallery made(const std::string& folder) const;
+};
+
+constexpr std::size_t kAtOnce = 10'000;
+constexpr std::size_t kQueries = 200;
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// In parts: all of a large gallery need not be in memory at once.
+Gallery BenchGalleryCommand::made(const std::string& folder) const {
+  Gallery gallery = Gallery::create(
+      folder, {.cells_per_grid = grid * grid, .dim = dim, .type = cell_type_from(type)});
+  for (std::size_t first = 0; first < images; first += kAtOnce) {
+    const std::size_t count = std::min(kAtOnce, images - first);
+    const GeneratedGrids part = generate_grids({.size = count,
+                                                .classes = std::max<std::size_t>(1, count / 20),
+                                                .grid = grid,
+                                                .dim = dim,
+                                                .seed = first,
+                                                .type = cell_type_from(type)});
+    std::vector<NewItem> items;
+    for (std::size_t i = 0; i < count; ++i) {
+      items.push_back({.path = "creature:" + std::to_string(first + i), .label = part.labels[i]});
+    }
+    gallery.add(items, part.grids.view());
+  }
+  return gallery;
+}
+
+void BenchGalleryCommand::run() const {
+  if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
+  if (images <= rerank) throw Error("--images must be more than --rerank");
+  JsonOutput output(json);
+  const TemporaryFolder scratch;
+  const std::string folder = scratch.path() + "/gallery";
+  std::uint64_t bytes = 0;
+  const double build = seconds_of([&] { bytes = made(folder).space().used; });
+
+  std::vector<double> opens;
+  std::unique_ptr<GallerySearch> search;
+  for (int round = 0; round < 3; ++round) {
+    search.reset();
+    opens.push_back(seconds_of([&] {
+      search = std::make_unique<GallerySearch>(
+          Gallery::open(folder), GallerySearchParams{.rerank = rerank, .threads = threads});
+    }));
+  }
+
+  const Gallery gallery = Gallery::open(folder);
+  const auto matcher = make_matcher("auto", {1});
+  std::vector<double> reranks;
+  std::vector<double> searches;
+  std::vector<float> scores(rerank);
+  for (std::size_t q = 0; q < kQueries; ++q) {
+    const auto id = static_cast<std::int64_t>(q * images / kQueries);
+    const std::vector<std::int64_t> itself = {id};
+    const StoredGrids query = gallery.snapshot().grids(itself);
+    std::vector<GalleryHit> hits;
+    searches.push_back(seconds_of([&] { hits = search->search(query.view(), rerank, itself)[0]; }));
+    // The second stage alone, on one core: grids out of the file, structural similarities.
+    std::vector<std::int64_t> ids;
+    std::vector<Pair> pairs;
+    for (std::size_t k = 0; k < hits.size(); ++k) {
+      ids.push_back(hits[k].item.id);
+      pairs.push_back({0, static_cast<std::int64_t>(k)});
+    }
+    reranks.push_back(seconds_of([&] {
+      const StoredGrids candidates = gallery.snapshot().grids(ids);
+      matcher->score({query.view(), candidates.view(), pairs}, {}, scores);
+    }));
+  }
+  const auto least = [](const std::vector<double>& of) {
+    return *std::min_element(of.begin(), of.end());
+  };
+  const int used = thread_count(threads);
+  output.write(
+      {{"images", images},
+       {"grid", grid},
+       {"dim", dim},
+       {"type", type},
+       {"threads", used},
+       {"bytes", bytes},
+       {"build_seconds", build},
+       {"open_seconds", {{"least", least(opens)}, {"median", median(opens)}}},
+       {"rerank_ms", {{"least", 1e3 * least(reranks)}, {"median", 1e3 * median(reranks)}}},
+       {"search_ms", {{"least", 1e3 * least(searches)}, {"median", 1e3 * median(searches)}}}});
+  if (output.takes_standard_output()) return;
+  std::printf(
+      "%zu generated grids of %zu x %zu x %zu, %s cells: %.0f MB on disk, made in %.1f s\n\n",
+      images, grid, grid, dim, type.c_str(), static_cast<double>(bytes) / 1e6, build);
+  std::printf("%-44s %10s %10s\n", "", "least", "median");
+  std::printf("%-44s %8.0f ms %7.0f ms\n", "open", 1e3 * least(opens), 1e3 * median(opens));
+  std::printf("re-rank %4zu candidates, 1 thread %11s %8.2f ms %7.2f ms\n", rerank, "",
+              1e3 * least(reranks), 1e3 * median(reranks));
+  std::printf("search, exact + %4zu re-ranked, %d thread%s %5s %8.2f ms %7.2f ms\n", rerank, used,
+              used == 1 ? " " : "s", "", 1e3 * least(searches), 1e3 * median(searches));
+}
+
+}  // namespace
+
+Run define_bench_gallery(CLI::App& command) {
+  auto options = std::make_shared<BenchGalleryCommand>();
+  command.add_option("--images", options->images, "Size of the gallery")->capture_default_str();
+  command.add_option("--grid", options->grid, "Cells per side")
+      ->check(CLI::Range(1, 14))
+      ->capture_default_str();
+  command.add_option("--dim", options->dim, "Dimensions of a cell")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--rerank", options->rerank, "Candidates of each query")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--type", options->type, "Of the cells: float16 or float32")
+      ->capture_default_str();
+  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
+      ->capture_default_str();
+  command.add_option("--json", options->json, "The figures for programs; - for standard output");
+  command.footer("Example:\n  diml bench gallery --images 100000");
+  return [options] { options->run(); };
+}
+
+}  // namespace diml::cli
