@@ -1,3 +1,5 @@
+#include <charconv>
+
 #include "command.h"
 #include "diml/error.h"
 #include "diml/evaluate.h"
@@ -40,7 +42,7 @@ struct EvaluateCommand {
   MatchOptions match;
   std::string labels;
   std::string roles;
-  std::vector<std::int64_t> rerank = {0, 100};
+  std::vector<std::string> rerank = {"0", "100"};
   std::size_t grid = 0;
   bool nmi = false;
   bool per_class = false;
@@ -51,6 +53,17 @@ struct EvaluateCommand {
   void run();
   void tell(const Evaluation& evaluation, double embed_seconds, JsonOutput& output) const;
 };
+
+constexpr const char* kEverything = "all";
+
+// What is wrong with a re-ranking depth; nothing on one that will do.
+std::string is_depth(const std::string& text) {
+  std::size_t depth = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, depth);
+  if (text == kEverything || (error == std::errc() && stop == end)) return {};
+  return "'" + text + "' is no depth: a number from 0 up, or " + kEverything;
+}
 
 Labelled EvaluateCommand::load() const {
   if (grids.cells.empty() || labels.empty()) {
@@ -115,8 +128,6 @@ void EvaluateCommand::run() {
   params.threads = match.threads;
   params.nmi = nmi;
   params.seed = seed;
-  params.rerank.clear();
-  for (const std::int64_t k : rerank) params.rerank.push_back(static_cast<std::size_t>(k));
   make_matcher(match.matcher);  // a wrong name is told before the files are read
   expect_own_files({grids.cells, grids.globals, labels, roles}, {json});
   const std::unique_ptr<ProcessGroup> processes = join_processes();
@@ -131,6 +142,10 @@ void EvaluateCommand::run() {
   const bool together = true;
 #endif
   params.roles = std::move(labelled.roles);
+  params.rerank.clear();
+  for (const std::string& k : rerank) {
+    params.rerank.push_back(k == kEverything ? labelled.labels.size() : std::stoull(k));
+  }
   Evaluation evaluation;
   if (together || processes->writes()) {
     ProcessGroup alone;
@@ -160,9 +175,9 @@ Run define_evaluate(CLI::App& command) {
                      "1 query, 2 gallery, 3 both; .npy int64 [images]; all are both unless said");
   command
       .add_option("--rerank", options->rerank,
-                  "How many candidates are re-ranked; several with commas")
+                  "How many candidates are re-ranked, or all of the gallery; several with commas")
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber)
+      ->check(is_depth)
       ->capture_default_str();
   command
       .add_option(

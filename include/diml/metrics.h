@@ -27,10 +27,17 @@ class MetricsAccumulator {
  public:
   explicit MetricsAccumulator(std::vector<std::size_t> recall_ks = {1, 2, 4, 8, 10, 100});
 
-  // ranked_labels: the labels of the ranked gallery, the query itself not among them, at least
-  // relevant + 1 deep or the whole gallery. relevant: R. A query with R = 0 is left out, and
-  // counted.
-  void add(std::int64_t label, std::span<const std::int64_t> ranked_labels, std::size_t relevant);
+  // What one query gives. ranked_labels: the labels of the ranked gallery, the query itself not
+  // among them, at least relevant + 1 deep or the whole gallery. relevant: R; with R = 0 the result
+  // stands for no query.
+  RetrievalMetrics of_query(std::int64_t label, std::span<const std::int64_t> ranked_labels,
+                            std::size_t relevant) const;
+
+  // A query that stands for none is left out, and counted.
+  void add(std::int64_t label, const RetrievalMetrics& query);
+  void add(std::int64_t label, std::span<const std::int64_t> ranked_labels, std::size_t relevant) {
+    add(label, of_query(label, ranked_labels, relevant));
+  }
 
   // What was counted, for an accumulator of another process with the same recall_ks.
   std::string to_bytes() const;

@@ -17,8 +17,11 @@ namespace {
 
 // Queries between two updates of the progress: bounds memory, whatever the size of the gallery and
 // of its classes.
-constexpr std::size_t kMostQueriesAtOnce = 2048;
+constexpr std::size_t kMostQueriesAtOnce = 8192;
 constexpr std::size_t kPlacesAtOnce = std::size_t{1} << 22;  // of ranked lists
+// A longer head that takes in the whole gallery is not held: everything is matched, the best are
+// kept.
+constexpr std::size_t kLongestHead = 1024;
 
 class Stopwatch {
  public:
@@ -164,13 +167,19 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
                     : "the gallery has no other image of any query's class, so there is nothing to "
                       "find: check the labels and the roles");
   }
-  const std::size_t head = *std::max_element(params.rerank.begin(), params.rerank.end());
+  const auto takes_in_everything = [&protocol](std::size_t k) {
+    return k > kLongestHead && k + 1 >= protocol.gallery.size();
+  };
+  const bool everything =
+      std::any_of(params.rerank.begin(), params.rerank.end(), takes_in_everything);
+  std::size_t head = 0;
+  for (const std::size_t k : params.rerank) head = std::max(head, takes_in_everything(k) ? 0 : k);
   std::vector<MetricsAccumulator> accumulators(params.rerank.size());
   const std::vector<std::size_t> recall_ks = accumulators.front().recall_ks();
-  // As deep as any number looks: R + 1 places for the paper's counting, the largest k of recall,
-  // the head.
-  const std::size_t depth =
-      std::max({head, largest_relevant + 1, *std::max_element(recall_ks.begin(), recall_ks.end())});
+  // As deep as any number looks: R + 1 places for the paper's counting, the largest k of recall.
+  const std::size_t looked_at =
+      std::max(largest_relevant + 1, *std::max_element(recall_ks.begin(), recall_ks.end()));
+  const std::size_t depth = std::max(head, looked_at);
 
   const std::size_t at_once =
       std::clamp<std::size_t>(kPlacesAtOnce / depth, 16, kMostQueriesAtOnce) * processes.size();
@@ -191,24 +200,45 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
       const std::span<const std::int64_t> ids(own);
       const std::size_t count = ids.size();
       const GridSelection queries(grids, ids);
+      const auto itself = group.in_gallery ? ids : std::span<const std::int64_t>();
       Ranking ranking;
       {
         const Stopwatch watch(evaluation.first_stage_seconds);
-        ranking = retriever.candidates(queries, depth,
-                                       group.in_gallery ? ids : std::span<const std::int64_t>());
+        ranking = retriever.candidates(queries, depth, itself);
       }
       const Stopwatch watch(evaluation.rerank_seconds);
       const ScoredRanking scored = retriever.match_head(queries, std::move(ranking), head);
-      std::vector<std::int64_t> ranked_labels;
+      Ranking best;
+      if (everything) best = retriever.structural_candidates(queries, looked_at, itself);
+      std::vector<RetrievalMetrics> of_queries(count * params.rerank.size());
+      parallel_for(count, 64, params.threads, [&](std::size_t begin, std::size_t end) {
+        std::vector<std::int64_t> ranked_labels;
+        for (std::size_t q = begin; q < end; ++q) {
+          const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
+          const std::size_t relevant = protocol.relevant(label, group.in_gallery);
+          for (std::size_t r = 0; r < params.rerank.size(); ++r) {
+            const std::size_t k = params.rerank[r];
+            std::vector<std::int64_t> order;
+            if (takes_in_everything(k)) {
+              const std::span<const std::int64_t> first_places = best.ids_of(q);
+              order.assign(first_places.begin(), first_places.end());
+            } else {
+              order = reranked(scored, q, std::min(k, scored.head));
+            }
+            ranked_labels.clear();
+            for (const std::int64_t id : order) {
+              ranked_labels.push_back(labels[static_cast<std::size_t>(id)]);
+            }
+            of_queries[q * params.rerank.size() + r] =
+                accumulators[r].of_query(label, ranked_labels, relevant);
+          }
+        }
+      });
+      // In the queries' order: sums must not depend on the number of threads.
       for (std::size_t q = 0; q < count; ++q) {
         const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
         for (std::size_t r = 0; r < params.rerank.size(); ++r) {
-          ranked_labels.clear();
-          for (const std::int64_t id :
-               reranked(scored, q, std::min(params.rerank[r], scored.head))) {
-            ranked_labels.push_back(labels[static_cast<std::size_t>(id)]);
-          }
-          accumulators[r].add(label, ranked_labels, protocol.relevant(label, group.in_gallery));
+          accumulators[r].add(label, of_queries[q * params.rerank.size() + r]);
         }
       }
       processes.exchanged("");  // one that has ended is noticed now, not after hours

@@ -58,12 +58,10 @@ RetrievalMetrics mean_of(const RetrievalMetrics& sum) {
 MetricsAccumulator::MetricsAccumulator(std::vector<std::size_t> recall_ks)
     : recall_ks_(std::move(recall_ks)) {}
 
-void MetricsAccumulator::add(std::int64_t label, std::span<const std::int64_t> ranked_labels,
-                             std::size_t relevant) {
-  if (relevant == 0) {
-    ++left_out_;
-    return;
-  }
+RetrievalMetrics MetricsAccumulator::of_query(std::int64_t label,
+                                              std::span<const std::int64_t> ranked_labels,
+                                              std::size_t relevant) const {
+  if (relevant == 0) return {};
   const PrecisionAtR standard = precision_at_r(label, ranked_labels, relevant);
   const PrecisionAtR paper = precision_at_r(label, ranked_labels, relevant + 1);
   const std::size_t first_hit = static_cast<std::size_t>(
@@ -78,7 +76,15 @@ void MetricsAccumulator::add(std::int64_t label, std::span<const std::int64_t> r
   for (const std::size_t k : recall_ks_) {
     one.recall_at.push_back(first_hit < std::min(k, ranked_labels.size()) ? 1.0 : 0.0);
   }
-  add_to(sums_[label], one);
+  return one;
+}
+
+void MetricsAccumulator::add(std::int64_t label, const RetrievalMetrics& query) {
+  if (query.queries == 0) {
+    ++left_out_;
+    return;
+  }
+  add_to(sums_[label], query);
 }
 
 std::string MetricsAccumulator::to_bytes() const {

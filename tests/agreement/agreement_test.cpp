@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "diml/cuda_matcher.h"
 #include "diml/matcher.h"
 #include "diml/retriever.h"
 #include "random_grid.h"
@@ -81,9 +82,31 @@ MatchParams params_of(const Case& c) {
           Certificate::none};
 }
 
+// A fast matcher, and the SIMD target it is to use.
+struct Backend {
+  std::string matcher;
+  std::string target;
+  std::string name() const { return target.empty() ? matcher : matcher + " on " + target; }
+};
+
+std::vector<Backend> backends() {
+  std::vector<Backend> all;
+  for (const std::string& target : simd_targets()) all.push_back({"cpu", target});
+  if (cuda::is_available()) all.push_back({"cuda", ""});
+  return all;
+}
+
 class Agreement : public testing::Test {
  protected:
+  void SetUp() override {
+    if (backends().empty()) GTEST_SKIP() << "built without Highway, and no NVIDIA card";
+  }
   void TearDown() override { force_simd_target(""); }
+
+  static std::unique_ptr<Matcher> use(const Backend& backend, int threads = 0) {
+    if (!backend.target.empty()) force_simd_target(backend.target);
+    return make_matcher(backend.matcher, {threads});
+  }
 };
 
 TEST_F(Agreement, AForcedTargetIsTheOneInUse) {
@@ -97,8 +120,7 @@ TEST_F(Agreement, AForcedTargetIsTheOneInUse) {
   }
 }
 
-TEST_F(Agreement, EverySimdTargetWithTheReference) {
-  if (simd_targets().empty()) GTEST_SKIP() << "built without Highway";
+TEST_F(Agreement, EveryBackendWithTheReference) {
   for (const Case& c : cases()) {
     const Grids grids(c);
     const std::size_t plan_size = c.source_cells * c.target_cells;
@@ -107,12 +129,12 @@ TEST_F(Agreement, EverySimdTargetWithTheReference) {
     make_matcher("reference")->plans(grids.batch(), params_of(c), expected, expected_plans);
     // Native bfloat16 dot products round the globals too.
     const double tolerance = c.type == CellType::bfloat16 ? 1e-3 : 1e-5;
-    for (const std::string& target : simd_targets()) {
-      force_simd_target(target);
+    for (const Backend& backend : backends()) {
+      const std::string target = backend.name();
       std::vector<float> scores(expected.size());
       std::vector<float> plans(expected_plans.size());
       std::vector<PairReport> reports(expected.size());
-      make_matcher("cpu")->plans(grids.batch(), params_of(c), scores, plans, reports);
+      use(backend)->plans(grids.batch(), params_of(c), scores, plans, reports);
       for (std::size_t k = 0; k < scores.size(); ++k) {
         ASSERT_NEAR(scores[k], expected[k], tolerance)
             << c.name << " on " << target << ", pair " << k;
@@ -132,33 +154,32 @@ TEST_F(Agreement, EverySimdTargetWithTheReference) {
 
 // At the default tolerance both stop within it: what the user sees differs by no more than that.
 TEST_F(Agreement, AtTheDefaultToleranceScoresDifferByLessThanIt) {
-  if (simd_targets().empty()) GTEST_SKIP() << "built without Highway";
   for (const Case& c : cases()) {
     if (c.type == CellType::bfloat16) continue;
     const Grids grids(c);
     MatchParams params{c.marginals, {.lambda = c.lambda}, Certificate::none};
     std::vector<float> expected(grids.pairs.size());
-    std::vector<float> scores(grids.pairs.size());
     make_matcher("reference")->score(grids.batch(), params, expected);
-    make_matcher("cpu")->score(grids.batch(), params, scores);
-    for (std::size_t k = 0; k < scores.size(); ++k)
-      ASSERT_NEAR(scores[k], expected[k], 1e-4) << c.name;
+    for (const Backend& backend : backends()) {
+      std::vector<float> scores(grids.pairs.size());
+      use(backend)->score(grids.batch(), params, scores);
+      for (std::size_t k = 0; k < scores.size(); ++k)
+        ASSERT_NEAR(scores[k], expected[k], 1e-4) << c.name << " on " << backend.name();
+    }
   }
 }
 
 TEST_F(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
-  std::vector<std::string> targets = simd_targets();
-  if (targets.empty()) targets.push_back("");
   for (const Case& c : cases()) {
     if (c.source_cells > 49 || c.lambda == 0.004) continue;  // no other code, only slower
     const Grids grids(c);
     const MatchParams params{c.marginals, {.lambda = c.lambda}, Certificate::none};
-    for (const std::string& target : targets) {
-      force_simd_target(target);
+    for (const Backend& backend : backends()) {
+      const std::string target = backend.name();
       std::vector<float> expected(grids.pairs.size());
-      make_matcher("auto", {.threads = 1})->score(grids.batch(), params, expected);
+      use(backend, 1)->score(grids.batch(), params, expected);
       for (const int threads : {1, 2, 5}) {
-        const auto matcher = make_matcher("auto", {threads});
+        const auto matcher = use(backend, threads);
         for (const std::size_t size :
              {std::size_t{1}, std::size_t{2}, std::size_t{7}, grids.pairs.size()}) {
           std::vector<float> scores(grids.pairs.size());
@@ -179,12 +200,14 @@ TEST_F(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
 TEST_F(Agreement, ScoresAreBitEqualForAnyOrderOfThePairs) {
   const Grids grids(cases().front());
   std::vector<Pair> reversed(grids.pairs.rbegin(), grids.pairs.rend());
-  std::vector<float> forward(grids.pairs.size());
-  std::vector<float> backward(grids.pairs.size());
-  const auto matcher = make_matcher();
-  matcher->score(grids.batch(), {}, forward);
-  matcher->score({grids.sources.view(), grids.targets.view(), reversed}, {}, backward);
-  EXPECT_EQ(forward, std::vector<float>(backward.rbegin(), backward.rend()));
+  for (const Backend& backend : backends()) {
+    std::vector<float> forward(grids.pairs.size());
+    std::vector<float> backward(grids.pairs.size());
+    const auto matcher = use(backend);
+    matcher->score(grids.batch(), {}, forward);
+    matcher->score({grids.sources.view(), grids.targets.view(), reversed}, {}, backward);
+    EXPECT_EQ(forward, std::vector<float>(backward.rbegin(), backward.rend())) << backend.name();
+  }
 }
 
 TEST_F(Agreement, CellsNeedNoAlignment) {
@@ -194,11 +217,13 @@ TEST_F(Agreement, CellsNeedNoAlignment) {
   std::copy_n(static_cast<const float*>(grids.targets.view().cells), floats, shifted.begin() + 1);
   GridSetView unaligned = grids.targets.view();
   unaligned.cells = shifted.data() + 1;
-  std::vector<float> expected(grids.pairs.size());
-  std::vector<float> scores(grids.pairs.size());
-  make_matcher()->score(grids.batch(), {}, expected);
-  make_matcher()->score({grids.sources.view(), unaligned, grids.pairs}, {}, scores);
-  EXPECT_EQ(scores, expected);
+  for (const Backend& backend : backends()) {
+    std::vector<float> expected(grids.pairs.size());
+    std::vector<float> scores(grids.pairs.size());
+    use(backend)->score(grids.batch(), {}, expected);
+    use(backend)->score({grids.sources.view(), unaligned, grids.pairs}, {}, scores);
+    EXPECT_EQ(scores, expected) << backend.name();
+  }
 }
 
 TEST_F(Agreement, EverySimdTargetRanksTheFirstStageAlike) {
@@ -207,7 +232,7 @@ TEST_F(Agreement, EverySimdTargetRanksTheFirstStageAlike) {
   Ranking expected;
   for (const std::string& target : simd_targets()) {
     force_simd_target(target);
-    const Ranking ranking = Retriever(set.view()).candidates(set.view(), 40);
+    const Ranking ranking = Retriever(set.view(), {}, "cpu").candidates(set.view(), 40);
     if (expected.ids.empty()) expected = ranking;
     ASSERT_EQ(ranking.scores.size(), expected.scores.size());
     for (std::size_t k = 0; k < ranking.scores.size(); ++k) {

@@ -9,8 +9,9 @@
 // Cells as operands of the tensor cores' m16n8k16 product.
 //
 // A dot product does not care in which order its dimensions come, as long as both sides agree. So a
-// lane takes eight consecutive dimensions of a row, one 16-byte load, and calls them the columns
-// that the instruction wants from it in two successive steps: no shared memory, no shuffles.
+// lane takes eight dimensions of a row as they lie in memory and calls them the columns that the
+// instruction wants from it in two successive steps: no shared memory, no shuffles. Four lanes have
+// a row's 32 dimensions, a chunk; lane t of them holds the t-th octet.
 //
 // float32 values travel as two float16 planes, high and low part, whose products sum to float32's
 // own accuracy: unit vectors never leave float16's range, and the low part's rounding is below
@@ -60,58 +61,69 @@ __device__ inline __nv_bfloat16 to_part(float value, __nv_bfloat16) {
 __device__ inline float from_part(__half value) { return __half2float(value); }
 __device__ inline float from_part(__nv_bfloat16 value) { return __bfloat162float(value); }
 
-// Part number `which` of the value: what the parts before it leave over, rounded.
-template <class Part>
-__device__ inline Part part_of(float value, int which) {
-  Part part = to_part(value, Part{});
-  for (int k = 0; k < which; ++k) {
-    value -= from_part(part);
-    part = to_part(value, Part{});
-  }
-  return part;
-}
-
-__device__ inline Octet<1> load_octet(const __half* from) {
-  const uint4 bits = __ldg(reinterpret_cast<const uint4*>(from));
+// Octet `t` of a chunk of 32 dimensions. 16-bit cells: eight in a row, one load. float32 cells:
+// four and four, 16 dimensions apart, so that each of the two loads fills whole sectors.
+template <class Half>
+__device__ inline Octet<1> load_octet(const Half* chunk, int t) {
+  const uint4 bits = __ldg(reinterpret_cast<const uint4*>(chunk) + t);
   return {{{bits.x, bits.y, bits.z, bits.w}}};
 }
-__device__ inline Octet<1> load_octet(const __nv_bfloat16* from) {
-  const uint4 bits = __ldg(reinterpret_cast<const uint4*>(from));
-  return {{{bits.x, bits.y, bits.z, bits.w}}};
-}
-__device__ inline Octet<2> load_octet(const float* from) {
-  const float4 first = __ldg(reinterpret_cast<const float4*>(from));
-  const float4 second = __ldg(reinterpret_cast<const float4*>(from) + 1);
-  const float values[8] = {first.x,  first.y,  first.z,  first.w,
-                           second.x, second.y, second.z, second.w};
+__device__ inline Octet<2> load_octet(const float* chunk, int t) {
+  const float4 first = __ldg(reinterpret_cast<const float4*>(chunk) + t);
+  const float4 second = __ldg(reinterpret_cast<const float4*>(chunk) + 4 + t);
+  const float2 values[4] = {
+      {first.x, first.y}, {first.z, first.w}, {second.x, second.y}, {second.z, second.w}};
   Octet<2> octet;
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    const __half2 high = __floats2half2_rn(values[2 * k], values[2 * k + 1]);
+    const __half2 high = __float22half2_rn(values[k]);
     const float2 kept = __half22float2(high);
-    const __half2 low = __floats2half2_rn(values[2 * k] - kept.x, values[2 * k + 1] - kept.y);
-    octet.plane[0][k] = pack(__low2half(high), __high2half(high));
-    octet.plane[1][k] = pack(__low2half(low), __high2half(low));
+    const __half2 low = __floats2half2_rn(values[k].x - kept.x, values[k].y - kept.y);
+    octet.plane[0][k] = *reinterpret_cast<const std::uint32_t*>(&high);
+    octet.plane[1][k] = *reinterpret_cast<const std::uint32_t*>(&low);
   }
   return octet;
 }
 
-// Part `which` of eight values of a global; nothing where there is no such part.
-template <class Part, int kParts>
-__device__ inline Octet<1> load_global_part(const float* from, int which) {
-  Octet<1> octet = {};
-  if (which >= kParts) return octet;
-  const float4 first = __ldg(reinterpret_cast<const float4*>(from));
-  const float4 second = __ldg(reinterpret_cast<const float4*>(from) + 1);
-  const float values[8] = {first.x,  first.y,  first.z,  first.w,
-                           second.x, second.y, second.z, second.w};
+// A global of kDim dimensions in shared memory, as parts of 16 bits in the order of the cells'
+// octets.
+template <class Cell, int kDim>
+struct GlobalParts {
+  using Traits = CellTraits<Cell>;
+  using Part = typename Traits::Part;
+  static_assert(kDim == 128, "four dimensions a lane");
+
+  alignas(16) std::uint32_t parts[Traits::kGlobalParts][kDim / 2];
+
+  // values: dimensions 4 lane to 4 lane + 3.
+  __device__ void store(float4 values, int lane) {
+    const int within = lane % 8;
+    const int octet = lane / 8 * 4 + (Traits::kPlanes == 2 ? within % 4 : within / 2);
+    const int half = Traits::kPlanes == 2 ? within / 4 : within % 2;
 #pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    octet.plane[0][k] =
-        pack(part_of<Part>(values[2 * k], which), part_of<Part>(values[2 * k + 1], which));
+    for (int part = 0; part < Traits::kGlobalParts; ++part) {
+      const Part x = to_part(values.x, Part{});
+      const Part y = to_part(values.y, Part{});
+      const Part z = to_part(values.z, Part{});
+      const Part w = to_part(values.w, Part{});
+      *reinterpret_cast<uint2*>(&parts[part][octet * 4 + half * 2]) =
+          make_uint2(pack(x, y), pack(z, w));
+      values.x -= from_part(x);
+      values.y -= from_part(y);
+      values.z -= from_part(z);
+      values.w -= from_part(w);
+    }
   }
-  return octet;
-}
+
+  // Octet t of a chunk of part number `which`; nothing where there is no such part.
+  __device__ Octet<1> octet(int chunk, int t, int which) const {
+    uint4 bits = make_uint4(0, 0, 0, 0);
+    if (which < Traits::kGlobalParts) {
+      bits = *reinterpret_cast<const uint4*>(&parts[which][(chunk * 4 + t) * 4]);
+    }
+    return {{{bits.x, bits.y, bits.z, bits.w}}};
+  }
+};
 
 // sum[16 x 8] += A[16 x 16] B[16 x 8], float32 sums.
 __device__ inline void multiply_add(float (&sum)[4], const std::uint32_t (&a)[4], std::uint32_t b0,

@@ -34,14 +34,18 @@ int compute_capability() {
 std::size_t resident_blocks(const void* kernel, int threads, std::size_t shared) {
   static std::mutex mutex;
   static std::map<std::tuple<int, const void*, int, std::size_t>, std::size_t> known;
+  static std::map<std::pair<int, const void*>, std::size_t> allowed;  // to be raised, never lowered
   int device = 0;
   check(cudaGetDevice(&device), "be found");
   const std::lock_guard lock(mutex);
   std::size_t& blocks = known[{device, kernel, threads, shared}];
   if (blocks == 0) {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shared)),
-          "set up a kernel");
+    if (std::size_t& most = allowed[{device, kernel}]; shared > most) {
+      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(shared)),
+            "set up a kernel");
+      most = shared;
+    }
     int per_processor = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, kernel, threads, shared),
           "set up a kernel");

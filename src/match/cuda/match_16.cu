@@ -21,10 +21,13 @@ constexpr int kWarps = 4;           // a block
 constexpr int kRows = 4;            // of K in a lane
 
 // One warp's shared memory.
+template <class Cell>
 struct Turn {
   float similarity[kPairs * kCells * kCells];
   float source_weight[kPairs][kCells];
-  float target_weight[3][kPairs][kCells];  // by part of the source's global; they add up
+  float target_weight[CellTraits<Cell>::kGlobalParts][kPairs][kCells];  // they add up
+  GlobalParts<Cell, kDim> source_global;
+  GlobalParts<Cell, kDim> target_global;
 
   // Rows swap places by pair so that neither writing by rows nor reading by pairs meets the same
   // banks.
@@ -33,24 +36,23 @@ struct Turn {
   }
 };
 
+__device__ inline float4 load_global(const float* globals, std::int64_t index, int lane) {
+  return __ldg(reinterpret_cast<const float4*>(globals + index * kDim) + lane);
+}
+
+// A lane's operands from the source: rows lane / 4 and lane / 4 + 8.
 template <class Cell>
 struct Source {
-  using Traits = CellTraits<Cell>;
-  Octet<Traits::kPlanes> upper[kChunks];  // row lane / 4
-  Octet<Traits::kPlanes> lower[kChunks];  // row lane / 4 + 8
-  Octet<1> global[kChunks];               // part lane / 4
+  Octet<CellTraits<Cell>::kPlanes> upper[kChunks];
+  Octet<CellTraits<Cell>::kPlanes> lower[kChunks];
 
   __device__ void load(const PairWork& work, std::int64_t index, int lane) {
-    const int row = lane / 4;
-    const int first = lane % 4 * 8;
-    const Cell* cells = static_cast<const Cell*>(work.sources.cells) + index * (kCells * kDim);
-    const float* vector = work.sources.globals + index * kDim;
+    const Cell* cells =
+        static_cast<const Cell*>(work.sources.cells) + index * (kCells * kDim) + lane / 4 * kDim;
 #pragma unroll
     for (int c = 0; c < kChunks; ++c) {
-      upper[c] = load_octet(cells + row * kDim + c * 32 + first);
-      lower[c] = load_octet(cells + (row + 8) * kDim + c * 32 + first);
-      global[c] = load_global_part<typename Traits::Part, Traits::kGlobalParts>(
-          vector + c * 32 + first, row);
+      upper[c] = load_octet(cells + c * 32, lane % 4);
+      lower[c] = load_octet(cells + 8 * kDim + c * 32, lane % 4);
     }
   }
 };
@@ -58,53 +60,47 @@ struct Source {
 // Similarities and correlations of pair number `slot` of the warp, into shared memory.
 template <class Cell>
 __device__ void correlate(const PairWork& work, const Source<Cell>& source, std::int64_t target,
-                          int slot, int lane, Turn& turn) {
+                          int slot, int lane, Turn<Cell>& turn) {
   using Traits = CellTraits<Cell>;
   using Part = typename Traits::Part;
   const int row = lane / 4;
-  const int first = lane % 4 * 8;
-  const Cell* cells = static_cast<const Cell*>(work.targets.cells) + target * (kCells * kDim);
-  const float* vector = work.targets.globals + target * kDim;
+  const int t = lane % 4;
+  const Cell* cells =
+      static_cast<const Cell*>(work.targets.cells) + target * (kCells * kDim) + row * kDim;
   float similarity[2][4] = {};     // columns 0-7 and 8-15
   float source_weight[4] = {};     // columns: parts of the target's global
   float target_weight[2][4] = {};  // rows: parts of the source's global
   const Octet<1> nothing = {};
 #pragma unroll
   for (int c = 0; c < kChunks; ++c) {
+    const Octet<1> source_global = turn.source_global.octet(c, t, row);
+    const Octet<1> target_global = turn.target_global.octet(c, t, row);
+    multiply_planes<Part>(source_weight, source.upper[c], source.lower[c], target_global);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const Octet<Traits::kPlanes> right =
-          load_octet(cells + (row + 8 * half) * kDim + c * 32 + first);
+      const Octet<Traits::kPlanes> right = load_octet(cells + half * 8 * kDim + c * 32, t);
       multiply_planes<Part>(similarity[half], source.upper[c], source.lower[c], right);
-      if (work.cross_correlation) {
-        multiply_planes<Part>(target_weight[half], source.global[c], nothing, right);
-      }
-    }
-    if (work.cross_correlation) {
-      const Octet<1> global =
-          load_global_part<Part, Traits::kGlobalParts>(vector + c * 32 + first, row);
-      multiply_planes<Part>(source_weight, source.upper[c], source.lower[c], global);
+      multiply_planes<Part>(target_weight[half], source_global, nothing, right);
     }
   }
 
-  const int column = lane % 4 * 2;
+  const int column = t * 2;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
     for (int lower = 0; lower < 2; ++lower) {
       *reinterpret_cast<float2*>(
-          &turn.similarity[Turn::at(slot, row + 8 * lower, column + 8 * half)]) =
+          &turn.similarity[turn.at(slot, row + 8 * lower, column + 8 * half)]) =
           make_float2(similarity[half][2 * lower], similarity[half][2 * lower + 1]);
     }
   }
-  if (!work.cross_correlation) return;
   float upper = source_weight[0] + source_weight[1];
   float lower = source_weight[2] + source_weight[3];
   if (Traits::kGlobalParts > 2) {
     upper += __shfl_xor_sync(kWholeWarp, upper, 1);
     lower += __shfl_xor_sync(kWholeWarp, lower, 1);
   }
-  if (lane % 4 == 0) {
+  if (t == 0) {
     turn.source_weight[slot][row] = upper;
     turn.source_weight[slot][row + 8] = lower;
   }
@@ -242,12 +238,13 @@ __device__ End iterate(Share& share, bool active, float tolerance, int max_itera
 }
 
 template <class Cell>
-__global__ void __launch_bounds__(kWarps * 32, sizeof(Cell) == 4 ? 3 : 4)
+__global__ void __launch_bounds__(kWarps * 32, 3)
     match_16(const __grid_constant__ PairWork work) {
-  extern __shared__ Turn turns[];
+  extern __shared__ __align__(16) unsigned char memory[];
+  auto* turns = reinterpret_cast<Turn<Cell>*>(memory);
   using Traits = CellTraits<Cell>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  Turn& turn = turns[threadIdx.x / 32];
+  Turn<Cell>& turn = turns[threadIdx.x / 32];
   const std::size_t warps = static_cast<std::size_t>(gridDim.x) * kWarps;
   const std::size_t groups = (work.count + kPairs - 1) / kPairs;
   const float exponent = 1.44269504f / work.lambda;
@@ -255,18 +252,29 @@ __global__ void __launch_bounds__(kWarps * 32, sizeof(Cell) == 4 ? 3 : 4)
   for (std::size_t group = blockIdx.x * kWarps + threadIdx.x / 32; group < groups; group += warps) {
     const std::size_t first = group * kPairs;
     const int live = static_cast<int>(min(static_cast<std::size_t>(kPairs), work.count - first));
+    // Lane p knows pair p; everybody asks it.
+    const Pair own = work.pair(first + min(lane, live - 1));
     __syncwarp();
     {
       Source<Cell> source;
       std::int64_t loaded = -1;
+      float4 next = load_global(work.targets.globals, __shfl_sync(kWholeWarp, own.target, 0), lane);
       for (int slot = 0; slot < live; ++slot) {
-        const Pair pair = work.pair(first + slot);
-        if (pair.source != loaded) source.load(work, pair.source, lane);
-        loaded = pair.source;
-        correlate(work, source, pair.target, slot, lane, turn);
+        const std::int64_t from = __shfl_sync(kWholeWarp, own.source, slot);
+        const std::int64_t to = __shfl_sync(kWholeWarp, own.target, slot);
+        if (from != loaded) {
+          source.load(work, from, lane);
+          turn.source_global.store(load_global(work.sources.globals, from, lane), lane);
+          loaded = from;
+        }
+        turn.target_global.store(next, lane);
+        const std::int64_t ahead = __shfl_sync(kWholeWarp, own.target, slot + 1);
+        next = load_global(work.targets.globals, ahead, lane);
+        __syncwarp();
+        correlate(work, source, to, slot, lane, turn);
+        __syncwarp();
       }
     }
-    __syncwarp();
 
     const int slot = lane / 4;
     const int quarter = lane % 4;
@@ -276,7 +284,7 @@ __global__ void __launch_bounds__(kWarps * 32, sizeof(Cell) == 4 ? 3 : 4)
 #pragma unroll
       for (int block = 0; block < 4; ++block) {
         const float4 s = *reinterpret_cast<const float4*>(
-            &turn.similarity[Turn::at(slot, quarter * 4 + i, (block ^ quarter) * 4)]);
+            &turn.similarity[turn.at(slot, quarter * 4 + i, (block ^ quarter) * 4)]);
         share.kernel[i][block * 4 + 0] = exp2_in_range(s.x * exponent);
         share.kernel[i][block * 4 + 1] = exp2_in_range(s.y * exponent);
         share.kernel[i][block * 4 + 2] = exp2_in_range(s.z * exponent);
@@ -307,7 +315,7 @@ __global__ void __launch_bounds__(kWarps * 32, sizeof(Cell) == 4 ? 3 : 4)
 #pragma unroll
       for (int block = 0; block < 4; ++block) {
         const float4 s = *reinterpret_cast<const float4*>(
-            &turn.similarity[Turn::at(slot, quarter * 4 + i, (block ^ quarter) * 4)]);
+            &turn.similarity[turn.at(slot, quarter * 4 + i, (block ^ quarter) * 4)]);
         const float* kernel = &share.kernel[i][block * 4];
         const float* b = &share.b[block * 4];
         const float4 mass =
@@ -338,7 +346,7 @@ __global__ void __launch_bounds__(kWarps * 32, sizeof(Cell) == 4 ? 3 : 4)
 
 template <class Cell>
 void launch(const PairWork& work, cudaStream_t stream) {
-  constexpr std::size_t kShared = kWarps * sizeof(Turn);
+  constexpr std::size_t kShared = kWarps * sizeof(Turn<Cell>);
   const std::size_t groups = (work.count + kPairs - 1) / kPairs;
   const unsigned blocks =
       blocks_for(match_16<Cell>, kWarps * 32, kShared, (groups + kWarps - 1) / kWarps);

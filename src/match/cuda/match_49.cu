@@ -19,33 +19,44 @@ constexpr int kChunks = kDim / 32;
 constexpr int kThreads = 64;
 constexpr int kColumnBlocks = 7;  // of 8
 
+template <class Cell>
 struct Shared {
   float similarity[kCells * kCells];  // an odd stride: neither rows nor columns meet in one bank
   float source_weight[kCells];
-  float target_weight[3][kColumnBlocks * 8];
+  float target_weight[CellTraits<Cell>::kGlobalParts][kColumnBlocks * 8];
   alignas(16) float a[kPadded];
   alignas(16) float b[kPadded];
   float sums[3][2];  // of the two warps
+  GlobalParts<Cell, kDim> source_global;
+  GlobalParts<Cell, kDim> target_global;
 };
 
 template <class Cell>
-__device__ void correlate(const PairWork& work, const Pair& pair, Shared& shared) {
+__device__ void correlate(const PairWork& work, const Pair& pair, Shared<Cell>& shared) {
   using Traits = CellTraits<Cell>;
   using Part = typename Traits::Part;
   using Operand = Octet<Traits::kPlanes>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int row = lane / 4;
-  const int first = lane % 4 * 8;
+  const int t = lane % 4;
   const Cell* sources =
-      static_cast<const Cell*>(work.sources.cells) + pair.source * (kCells * kDim) + first;
+      static_cast<const Cell*>(work.sources.cells) + pair.source * (kCells * kDim);
   const Cell* targets =
-      static_cast<const Cell*>(work.targets.cells) + pair.target * (kCells * kDim) + first;
-  const float* source_global = work.sources.globals + pair.source * kDim + first;
-  const float* target_global = work.targets.globals + pair.target * kDim + first;
-  const auto load = [](const Cell* cells, int cell, int chunk) {
-    return cell < kCells ? load_octet(cells + cell * kDim + chunk * 32) : Operand{};
+      static_cast<const Cell*>(work.targets.cells) + pair.target * (kCells * kDim);
+  const auto load = [t](const Cell* cells, int cell, int chunk) {
+    return cell < kCells ? load_octet(cells + cell * kDim + chunk * 32, t) : Operand{};
   };
+  if (warp == 0) {
+    shared.source_global.store(
+        __ldg(reinterpret_cast<const float4*>(work.sources.globals + pair.source * kDim) + lane),
+        lane);
+  } else {
+    shared.target_global.store(
+        __ldg(reinterpret_cast<const float4*>(work.targets.globals + pair.target * kDim) + lane),
+        lane);
+  }
+  __syncthreads();
   float similarity[2][kColumnBlocks][4] = {};
   float source_weight[2][4] = {};
   float target_weight[kColumnBlocks][4] = {};
@@ -59,15 +70,11 @@ __device__ void correlate(const PairWork& work, const Pair& pair, Shared& shared
       upper[half] = load(sources, warp * 32 + half * 16 + row, c);
       lower[half] = load(sources, warp * 32 + half * 16 + row + 8, c);
     }
-    Octet<1> from_source = {};
-    if (work.cross_correlation) {
-      const Octet<1> from_target =
-          load_global_part<Part, Traits::kGlobalParts>(target_global + c * 32, row);
-      from_source = load_global_part<Part, Traits::kGlobalParts>(source_global + c * 32, row);
+    const Octet<1> from_target = shared.target_global.octet(c, t, row);
+    const Octet<1> from_source = shared.source_global.octet(c, t, row);
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        multiply_planes<Part>(source_weight[half], upper[half], lower[half], from_target);
-      }
+    for (int half = 0; half < 2; ++half) {
+      multiply_planes<Part>(source_weight[half], upper[half], lower[half], from_target);
     }
 #pragma unroll
     for (int block = 0; block < kColumnBlocks; ++block) {
@@ -77,7 +84,7 @@ __device__ void correlate(const PairWork& work, const Pair& pair, Shared& shared
         multiply_planes<Part>(similarity[half][block], upper[half], lower[half], right);
       }
       // Each warp weighs half of the targets.
-      if (work.cross_correlation && block % 2 == warp) {
+      if (block % 2 == warp) {
         multiply_planes<Part>(target_weight[block], from_source, nothing, right);
       }
     }
@@ -98,7 +105,6 @@ __device__ void correlate(const PairWork& work, const Pair& pair, Shared& shared
       }
     }
   }
-  if (!work.cross_correlation) return;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float upper = source_weight[half][0] + source_weight[half][1];
@@ -121,14 +127,16 @@ __device__ void correlate(const PairWork& work, const Pair& pair, Shared& shared
 }
 
 // The sum over both warps; every thread gets it. `slot` keeps sums that overlap apart.
-__device__ inline float block_sum(float value, int slot, Shared& shared) {
+template <class Cell>
+__device__ inline float block_sum(float value, int slot, Shared<Cell>& shared) {
   value = warp_sum(value);
   if (threadIdx.x % 32 == 0) shared.sums[slot][threadIdx.x / 32] = value;
   __syncthreads();
   return shared.sums[slot][0] + shared.sums[slot][1];
 }
 
-__device__ inline bool normalise(float& weight, bool inside, int slot, Shared& shared) {
+template <class Cell>
+__device__ inline bool normalise(float& weight, bool inside, int slot, Shared<Cell>& shared) {
   weight = inside ? fmaxf(weight, 0.0f) : 0.0f;
   const float sum = block_sum(weight, slot, shared);
   const bool uniform = !(sum > kNoCorrelationSum);
@@ -152,7 +160,7 @@ __device__ inline float dot(const float (&values)[kCells], const float (&vector)
 
 template <class Cell>
 __global__ void __launch_bounds__(kThreads, 6) match_49(const __grid_constant__ PairWork work) {
-  __shared__ Shared shared;
+  __shared__ Shared<Cell> shared;
   const int cell = static_cast<int>(threadIdx.x);
   const bool inside = cell < kCells;
   const int clamped = inside ? cell : kCells - 1;

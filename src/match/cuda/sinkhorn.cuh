@@ -30,8 +30,8 @@ __device__ inline float log_step(float later, float earlier) {
 __device__ inline float prolongation(float product, float square) {
   constexpr float kNoise = kNoiseStep * kNoiseStep;
   if (!(square > kNoise)) return 0.0f;
-  const float rho = fmaxf(fminf(product / square, kLargestRatio), 0.0f);
-  return rho / (1.0f - rho);
+  const float rho = fmaxf(fminf(__fdividef(product, square), kLargestRatio), 0.0f);
+  return __fdividef(rho, 1.0f - rho);
 }
 
 __device__ inline float prolonged(float b, float step, float reach) {
