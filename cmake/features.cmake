@@ -140,11 +140,13 @@ macro(diml_look_for_NCCL)
     set(CMAKE_REQUIRED_FLAGS "-std=c++20")
     set(CMAKE_REQUIRED_DEFINITIONS -DUSE_C10D_NCCL)
     set(CMAKE_REQUIRED_INCLUDES ${TORCH_INCLUDE_DIRS} ${DIML_NCCL_INCLUDE} ${CUDAToolkit_INCLUDE_DIRS})
-    set(CMAKE_REQUIRED_LIBRARIES ${TORCH_LIBRARIES} ${DIML_NCCL_LIBRARY})
+    # Compiled, not linked: PyTorch's targets name others that only its own package file knows.
+    set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
     check_cxx_source_compiles("
       #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
       int main() { return c10d::ProcessGroupNCCL::Options::create() ? 0 : 1; }" DIML_NCCL_COMPILES)
-    foreach(kind FLAGS DEFINITIONS INCLUDES LIBRARIES)
+    unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
+    foreach(kind FLAGS DEFINITIONS INCLUDES)
       unset(CMAKE_REQUIRED_${kind})
     endforeach()
     set(DIML_WITH_NCCL ${DIML_NCCL_COMPILES})
