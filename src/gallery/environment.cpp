@@ -7,6 +7,9 @@
 #include <map>
 #include <mutex>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "diml/error.h"
 
 namespace diml::gallery {
@@ -19,6 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kFewestAddresses = std::size_t{1} << 30;
 constexpr unsigned kMostReaders = 1022;
+constexpr off_t kLockBytes = 65536;  // of the table of so many readers
 constexpr std::array<const char*, kTables> kTableNames = {"about", "items", "globals", "paths"};
 
 MDB_val value_of(Bytes bytes) { return {bytes.size(), const_cast<std::byte*>(bytes.data())}; }
@@ -61,6 +65,16 @@ std::string reason_of(int code, const Environment& environment) {
     default:
       return environment.folder() + ": " + mdb_strerror(code);
   }
+}
+
+// LMDB maps its table of readers and writes there: on a full disk that would end the process. So
+// the disk's room is taken first. What else goes wrong is told by opening the file.
+int take_room_for_lock(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) return errno == ENOSPC || errno == EDQUOT ? errno : 0;
+  const int code = ::posix_fallocate(file, 0, kLockBytes);
+  ::close(file);
+  return code == ENOSPC || code == EDQUOT || code == EFBIG ? code : 0;
 }
 
 // Galleries that are open in this process, by where they lie.
@@ -112,6 +126,7 @@ Environment::Environment(std::string folder, GalleryAccess access, Wanted wanted
 Environment::~Environment() { mdb_env_close(env_); }
 
 void Environment::open_file() {
+  check(take_room_for_lock(folder_ + "/lock.mdb"));
   // Readers are objects that may go from thread to thread.
   const unsigned flags = MDB_NOTLS | (access_ == GalleryAccess::read ? MDB_RDONLY : 0U);
   for (std::size_t addresses = kMostAddresses;; addresses /= 2) {

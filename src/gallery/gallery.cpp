@@ -63,6 +63,22 @@ bool remove_item(Transaction& transaction, std::int64_t id) {
   return had_path || had_record || had_global;
 }
 
+std::shared_ptr<Environment> made_environment(const std::string& folder,
+                                              const GalleryFormat& format) {
+  auto environment = Environment::open(folder, GalleryAccess::write, Environment::Wanted::fresh);
+  gallery::Description description{format, 0};
+  std::random_device device;
+  // 53 bits: JSON's numbers are doubles elsewhere.
+  description.birth = (static_cast<std::uint64_t>(device()) << 21) ^ device();
+  const Bytes key = gallery::bytes_of(gallery::kDescription);
+  Transaction transaction(environment, GalleryAccess::write);
+  transaction.put(Table::about, key, gallery::encode(key, description));
+  set_number(transaction, gallery::kRevision, 0);
+  set_number(transaction, gallery::kNextId, 0);
+  transaction.commit();
+  return environment;
+}
+
 bool is_empty_or_absent(const std::string& folder) {
   std::error_code failed;
   return !fs::exists(folder, failed) || (fs::is_directory(folder, failed) && fs::is_empty(folder));
@@ -123,21 +139,15 @@ Gallery Gallery::create(const std::string& folder, const GalleryFormat& format) 
   if (!is_empty_or_absent(folder)) {
     throw Error(folder + ": is there and is no gallery: name a folder that is empty or not there");
   }
-  fs::create_directory(folder, failed);
+  const bool made = fs::create_directory(folder, failed);
   if (failed) throw Error(folder + ": cannot be made: " + failed.message());
-  const auto environment =
-      Environment::open(folder, GalleryAccess::write, Environment::Wanted::fresh);
-  gallery::Description description{format, 0};
-  std::random_device device;
-  // 53 bits: JSON's numbers are doubles elsewhere.
-  description.birth = (static_cast<std::uint64_t>(device()) << 21) ^ device();
-  const Bytes key = gallery::bytes_of(gallery::kDescription);
-  Transaction transaction(environment, GalleryAccess::write);
-  transaction.put(Table::about, key, gallery::encode(key, description));
-  set_number(transaction, gallery::kRevision, 0);
-  set_number(transaction, gallery::kNextId, 0);
-  transaction.commit();
-  return {environment, format};
+  try {
+    return {made_environment(folder, format), format};
+  } catch (...) {  // a full disk: what is begun is of no use
+    for (const char* name : {"/data.mdb", "/lock.mdb"}) fs::remove(folder + name, failed);
+    if (made) fs::remove(folder, failed);
+    throw;
+  }
 }
 
 Gallery Gallery::open(const std::string& folder, GalleryAccess access) {

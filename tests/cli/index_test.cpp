@@ -1,0 +1,221 @@
+// `diml index` and `diml search` on grids from files.
+
+#include <filesystem>
+
+#include "cli/gallery_files.h"
+#include "diml/npy.h"
+
+namespace diml::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class IndexCommand : public GalleryFiles {};
+
+TEST_F(IndexCommand, BuildsAndTellsWhatThereIs) {
+  EXPECT_EQ(json_of(build()).at("added"), kImages);
+  const Json info = json_of({"index", "info", "g"});
+  EXPECT_EQ(info.at("items"), kImages);
+  EXPECT_EQ(info.at("labels"), 8);
+  EXPECT_EQ(info.at("cells_per_grid"), 4);
+  EXPECT_EQ(info.at("dim"), kDim);
+  EXPECT_EQ(info.at("type"), "float16");
+  EXPECT_EQ(info.at("first_id"), 0);
+  EXPECT_EQ(info.at("last_id"), kImages - 1);
+  EXPECT_EQ(info.at("index"), nullptr);
+  EXPECT_NE(run_well({"index", "info", "g"}).find("40 images, ids 0 to 39, 8 labels"),
+            std::string::npos);
+  EXPECT_EQ(run_well({"index", "verify", "g"}), "g: 40 images, all as they were written\n");
+  EXPECT_EQ(json_of({"index", "verify", "g"}).at("faults"), Json::array());
+}
+
+TEST_F(IndexCommand, HelpsWithAnExampleForEachWord) {
+  for (const char* word : {"build", "add", "remove", "info", "verify", "export", "cache"}) {
+    EXPECT_NE(run_well({"index", word, "--help"}).find(std::string("diml index ") + word),
+              std::string::npos);
+  }
+  EXPECT_NE(run_well({"search", "--help"}).find("diml search"), std::string::npos);
+}
+
+TEST_F(IndexCommand, SearchesByIdWithScoresThatAddUp) {
+  run_well(build({"--type", "float32"}));
+  const Json found = json_of({"search", "g", "--id", "7,3", "--top", "5"});
+  ASSERT_EQ(found.at("queries").size(), 2u);
+  const Json& query = found.at("queries")[0];
+  EXPECT_EQ(query.at("query"), "c:7");
+  ASSERT_EQ(query.at("hits").size(), 5u);
+  double before = 3.0;
+  for (const Json& hit : query.at("hits")) {
+    EXPECT_NE(hit.at("id"), 7);
+    const double total = hit.at("total");
+    EXPECT_NEAR(total, hit.at("global").get<double>() + hit.at("structural").get<double>(), 1e-6);
+    EXPECT_LE(total, before);
+    before = total;
+  }
+  // The same neighbours as an evaluation of the same grids.
+  const std::string table = run_well({"search", "g", "--id", "7", "--top", "5"});
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 7);
+  EXPECT_NE(table.find("total   global  struct."), std::string::npos);
+
+  const Json plain = json_of({"search", "g", "--id", "7", "--top", "5", "--rerank", "2"});
+  EXPECT_TRUE(plain.at("queries")[0].at("hits")[1].at("structural").is_number());
+  EXPECT_TRUE(plain.at("queries")[0].at("hits")[2].at("structural").is_null());
+}
+
+TEST_F(IndexCommand, SearchesForGridsFromFiles) {
+  run_well(build({"--type", "float32"}));
+  const Json found = json_of({"search", "g", "--embeddings", "c", "--top", "1"});
+  ASSERT_EQ(found.at("queries").size(), kImages);
+  for (std::size_t i = 0; i < kImages; ++i) {
+    const Json& hit = found.at("queries")[i].at("hits")[0];
+    EXPECT_EQ(hit.at("id"), i);  // itself
+    EXPECT_NEAR(hit.at("global").get<double>(), 1.0, 1e-5);
+  }
+  run_well({"generate", "--images", "5", "--classes", "1", "--grid", "3", "--dim", "16", "--out",
+            "other"});
+  expect_refused({"search", "g", "--embeddings", "other"},
+                 {"the gallery has grids of 2 x 2 x 16, the query of 3 x 3 x 16"});
+}
+
+TEST_F(IndexCommand, WhatIsThereIsSkippedOrReplaced) {
+  run_well(build());
+  expect_refused(build(), {"'diml index add' goes on with it"});
+  const Arguments again = {"index", "add", "g", "--embeddings", "c"};
+  Json done = json_of(again);
+  EXPECT_EQ(done.at("added"), 0);
+  EXPECT_EQ(done.at("known"), kImages);
+  done = json_of(joined(again, {"--replace"}));
+  EXPECT_EQ(done.at("added"), kImages);
+  EXPECT_EQ(done.at("replaced"), kImages);
+  EXPECT_EQ(done.at("items"), kImages);
+  EXPECT_EQ(json_of({"index", "info", "g"}).at("first_id"), kImages);
+  run_well({"index", "verify", "g"});
+}
+
+TEST_F(IndexCommand, RemovesByIdAndByPath) {
+  run_well(build());
+  EXPECT_EQ(run_well({"index", "remove", "g", "--ids", "3,5", "--paths", "c:7"}),
+            "3 removed, 37 left in g\n");
+  expect_refused({"index", "remove", "g", "--ids", "4,5"}, {"no item 5", "nothing was removed"});
+  expect_refused({"index", "remove", "g", "--paths", "c:4,c:3"}, {"c:3", "nothing was removed"});
+  expect_refused({"index", "remove", "g"}, {"--ids", "--paths"});
+  expect_refused({"search", "g", "--id", "5"}, {"no item 5"});
+  EXPECT_EQ(json_of({"index", "info", "g"}).at("items"), 37);
+  run_well({"index", "verify", "g"});
+}
+
+TEST_F(IndexCommand, ExportsWhatEvaluateReads) {
+  run_well(build({"--type", "float32"}));
+  const std::vector<std::string> files = exported("g");
+  EXPECT_EQ(files[0], bytes_of(at("c.cells.npy")));
+  EXPECT_EQ(files[2], bytes_of(at("c.labels.npy")));
+  run_well({"evaluate", "--cells", "exported.cells.npy", "--globals", "exported.globals.npy",
+            "--labels", "exported.labels.npy"});
+}
+
+TEST_F(IndexCommand, MetadataGoesInAndOut) {
+  write_bytes(at("m.jsonl"),
+              "{\"path\": \"c:2\", \"metadata\": {\"price\": 12.5, \"name\": \"<b>&\"}}\n\n");
+  run_well(build({"--metadata", "m.jsonl"}));
+  const Json hit =
+      json_of({"search", "g", "--embeddings", "c", "--top", "1"}).at("queries")[2].at("hits")[0];
+  EXPECT_EQ(hit.at("metadata").at("price"), 12.5);
+  exported("g");
+  run_well(
+      {"index", "build", "h", "--embeddings", "exported", "--metadata", "exported.items.jsonl"});
+  exported("h");
+  EXPECT_NE(bytes_of(at("exported.items.jsonl")).find("\"price\":12.5"), std::string::npos);
+  run_well({"search", "h", "--id", "2", "--html", "page.html", "--top", "40"});
+  run_well({"search", "h", "--id", "1", "--html", "page.html", "--top", "40"});
+  const std::string page = bytes_of(at("page.html"));
+  EXPECT_EQ(page.find("<b>&"), std::string::npos);
+  EXPECT_NE(page.find("&lt;b&gt;&amp;"), std::string::npos);
+
+  write_bytes(at("bad.jsonl"), "{\"path\": \"c:2\"}\n");
+  expect_refused({"index", "build", "k", "--embeddings", "c", "--metadata", "bad.jsonl"},
+                 {"bad.jsonl: line 1"});
+}
+
+TEST_F(IndexCommand, VerifyNamesWhatIsDamagedAndHowToGoOn) {
+  run_well(build());
+  std::string bytes = bytes_of(at("g/data.mdb"));
+  const std::size_t place = bytes.find("c:17");
+  ASSERT_NE(place, std::string::npos);
+  bytes[place + 3] = '8';
+  write_bytes(at("g/data.mdb"), bytes);
+  const ProgramResult result = run({"index", "verify", "g"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("item 17: its grid, text or thumbnail is not what was written"),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("'diml index remove g --ids 17'"), std::string::npos) << result.err;
+  run_well({"index", "remove", "g", "--ids", "17"});
+  run_well({"index", "verify", "g"});
+  EXPECT_EQ(json_of({"index", "add", "g", "--embeddings", "c"}).at("added"), 1);
+  run_well({"index", "verify", "g"});
+}
+
+TEST_F(IndexCommand, AnyDamageEndsWithWordsAndNotWithASignal) {
+  run_well(build());
+  const std::string good = bytes_of(at("g/data.mdb"));
+  for (std::size_t page = 2; page * 4096 + 4096 <= good.size(); ++page) {
+    std::string bad = good;
+    for (std::size_t k = 0; k < 64; ++k) bad[page * 4096 + k] = static_cast<char>(0xd5);
+    write_bytes(at("g/data.mdb"), bad);
+    const ProgramResult result = run({"index", "verify", "g"});
+    EXPECT_LE(result.exit_code, 1) << "page " << page;  // a page that is not in use may be anything
+    EXPECT_EQ(result.exit_code == 1, result.err.find("diml index: ") != std::string::npos)
+        << result.err;
+  }
+}
+
+TEST_F(IndexCommand, RefusesWrongCallsInOneLine) {
+  expect_refused({"index", "build", "g"}, {"--embeddings"});
+  expect_refused({"index"}, {"build, add, remove"});
+  expect_refused({"index", "build", "g", "--embeddings", "none"}, {"none.cells.npy"});
+  expect_refused(build({"--type", "bfloat16"}), {"float16 or float32"});
+  for (const char* word : {"info", "verify"}) {
+    expect_refused({"index", word, "none"}, {"none: there is no gallery", "diml index build"});
+  }
+  expect_refused({"index", "add", "none", "--embeddings", "c"}, {"there is no gallery"});
+  expect_refused({"search", "none", "--id", "1"}, {"there is no gallery"});
+  run_well(build());
+  expect_refused({"search", "g"}, {"--id"});
+  expect_refused({"search", "g", "--id", "1", "--embeddings", "c"}, {"in one way"});
+  expect_refused({"search", "g", "--id", "1", "--first-stage", "faiss"}, {"exact, or index"});
+  expect_refused({"search", "g", "--id", "1", "--first-stage", "index"}, {"diml index cache g"});
+  expect_refused({"search", "g", "--id", "99"}, {"no item 99"});
+  expect_refused({"search", "g", "photo.jpg"}, {"g: was built from files", "--id"});
+}
+
+#if DIML_HAS_FAISS
+TEST_F(IndexCommand, AnIndexIsMadeAnewWhenTheGalleryHasChanged) {
+  run_well(build());
+  const Json made = json_of({"index", "cache", "g", "--kind", "hnsw"});
+  EXPECT_EQ(made.at("items"), kImages);
+  EXPECT_GT(made.at("recall").at("10").get<double>(), 0.99);
+  EXPECT_NE(run_well({"index", "cache", "g"}).find("recall against exact search: @1 1.0000"),
+            std::string::npos);
+  const Arguments search = {"search", "g", "--id", "7", "--first-stage", "index", "--json", "-"};
+  const auto hits = [](const ProgramResult& result) {
+    return Json::parse(result.out).at("queries")[0].at("hits");
+  };
+  const ProgramResult before = run(search);
+  EXPECT_EQ(before.err, "");
+  EXPECT_EQ(hits(before)[0].at("id"),
+            json_of({"search", "g", "--id", "7"}).at("queries")[0].at("hits")[0].at("id"));
+  const std::string first = std::to_string(hits(before)[0].at("id").get<int>());
+  run_well({"index", "remove", "g", "--ids", first});
+  EXPECT_FALSE(json_of({"index", "info", "g"}).at("index").at("up_to_date").get<bool>());
+  const ProgramResult after = run(search);
+  EXPECT_EQ(after.err,
+            "diml search: the gallery has changed since its hnsw index was made: making it anew\n");
+  EXPECT_EQ(hits(after)[0].at("id"), hits(before)[1].at("id"));
+  EXPECT_EQ(run(search).err, "");
+  expect_refused({"index", "cache", "g", "--kind", "ivf-pq"}, {"needs 10000 images"});
+  expect_refused({"index", "cache", "g", "--kind", "flat"}, {"hnsw or ivf-pq"});
+}
+#endif
+
+}  // namespace
+}  // namespace diml::test
