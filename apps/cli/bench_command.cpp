@@ -172,7 +172,7 @@ Run define_bench(CLI::App& command) {
 #if DIML_HAS_GALLERY
   add("gallery", "How fast a gallery is opened and searched", define_bench_gallery);
 #endif
-#if DIML_HAS_TRAINING && DIML_HAS_DRAWING
+#if DIML_HAS_TRAINING
   add("train", "What structural matching costs in training", define_bench_train);
 #endif
   return [options, others] {

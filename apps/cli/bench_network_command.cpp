@@ -1,16 +1,16 @@
-// How fast this machine runs a network, and how much of that the whole way from files to grids
-// keeps.
+// How fast this machine runs a network, and how much of that the way from decoded photos, and the
+// whole way from files to grids on disk, keep.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 
+#include "bench_photos.h"
 #include "bench_tools.h"
 #include "command.h"
 #include "diml/embedding_files.h"
 #include "diml/error.h"
 #include "diml/open_network.h"
-#include "diml/random.h"
 #include "diml/temporary_folder.h"
 #include "network_options.h"
 
@@ -27,92 +27,123 @@ struct BenchNetworkCommand {
   std::string json;
 
   void run();
+  ImageOptions::Images chosen() const;
+  std::vector<Image> decoded(const ImageOptions::Images& files) const;
+  std::size_t wanted() const;
 };
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Enough that the first and the last batch, with which nothing else is under way, hardly count.
+std::size_t BenchNetworkCommand::wanted() const {
+  const std::size_t batch = network.batch == 0 ? default_batch(network.device) : network.batch;
+  return network.device == "cpu" ? std::max<std::size_t>(64, batch) : 24 * batch;
+}
+
+ImageOptions::Images BenchNetworkCommand::chosen() const {
+  ImageOptions::Images files;
+  if (images.images.empty() && images.dataset.empty()) return files;
+  files = images.load();
+  const std::size_t most = std::max<std::size_t>(256, wanted());
+  for (auto* list : {&files.list.labels, &files.list.roles}) {
+    if (list->size() > most) list->resize(most);
+  }
+  if (files.list.paths.size() > most) files.list.paths.resize(most);
+  return files;
+}
+
+std::vector<Image> BenchNetworkCommand::decoded(const ImageOptions::Images& files) const {
+  constexpr std::size_t kSide = 256;
+  constexpr std::size_t kKinds = 32;
+  const std::vector<std::string>& paths = files.list.paths;
+  std::vector<Image> photos(paths.empty() ? wanted() : paths.size());
+  parallel_for(photos.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) {
+      photos[k] = paths.empty() ? bench_photo(kSide * 4 / 3, kSide, k % kKinds)
+                                : read_image(paths[k], {.orientation = files.orientation});
+    }
+  });
+  return photos;
+}
+
 void BenchNetworkCommand::run() {
   if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
   JsonOutput output(json);
-  ImageOptions::Images chosen;
-  if (!images.images.empty() || !images.dataset.empty()) {
-    chosen = images.load();
-    constexpr std::size_t kMost = 256;
-    for (auto* list : {&chosen.list.labels, &chosen.list.roles}) {
-      if (list->size() > kMost) list->resize(kMost);
-    }
-    if (chosen.list.paths.size() > kMost) chosen.list.paths.resize(kMost);
-  }
-
+  const ImageOptions::Images files = chosen();
+  const std::vector<Image> photos = decoded(files);
+  Embedder embedder = network.open(threads);
   const OpenNetworkParams params{
-      {precision_from(network.precision), !network.no_projection, threads, {}},
+      {precision_from(network.precision), !network.no_projection, threads, {}, network.device},
       network.backend,
       network.preprocessing.values};
-  OpenedNetwork opened = open_network(network.model, params);
-  const std::string backend = opened.network->name();
+  const OpenedNetwork opened = open_network(network.model, params);
   const std::size_t size = opened.preprocessing.crop;
-  const MapShape shape = opened.network->output_shape(size, size);
-  std::vector<float> pixels(network.batch * 3 * size * size);
-  Random random(1);
-  for (float& pixel : pixels) pixel = static_cast<float>(random.normal());
-  std::vector<float> maps(network.batch * shape.count());
-  opened.network->forward(pixels, network.batch, size, size, maps);
+  std::vector<float> cells(photos.size() * embedder.cells_per_grid() * embedder.dim());
+  std::vector<float> globals(photos.size() * embedder.dim());
+  const std::size_t passes = std::max<std::size_t>(1, photos.size() / network.batch);
+  const auto count = static_cast<double>(photos.size());
 
-  // Alternating, so that a noisy neighbour meets both.
-  Embedder embedder = network.open(threads);
+  // Alternating, so that a noisy neighbour meets all.
   const TemporaryFolder scratch;
-  std::vector<double> bare;
-  std::vector<double> whole;
-  const std::size_t passes = std::max<std::size_t>(
-      1, (chosen.list.paths.empty() ? 64 : chosen.list.paths.size()) / network.batch);
+  std::vector<double> bare, from_memory, from_files;
   for (std::size_t round = 0; round <= rounds; ++round) {
+    const double of_pass = opened.network->seconds_of_pass(passes, network.batch, size, size);
     auto start = Clock::now();
-    for (std::size_t pass = 0; pass < passes; ++pass) {
-      opened.network->forward(pixels, network.batch, size, size, maps);
-    }
-    const double of_network = seconds_since(start) / static_cast<double>(passes * network.batch);
-    double of_pipeline = 0.0;
-    if (!chosen.list.paths.empty()) {
+    embedder.embed(photos, cells, globals);
+    const double of_memory = seconds_since(start) / count;
+    double of_files = 0.0;
+    if (!files.list.paths.empty()) {
       start = Clock::now();
-      EmbeddingFiles files(scratch.path() + "/bench", chosen.list,
-                           {.cells_per_grid = embedder.cells_per_grid(), .dim = embedder.dim()});
-      embedder.embed_files(chosen.list.paths, chosen.orientation, images.bad(),
+      EmbeddingFiles written(scratch.path() + "/bench", files.list,
+                             {.cells_per_grid = embedder.cells_per_grid(), .dim = embedder.dim()});
+      embedder.embed_files(files.list.paths, files.orientation, images.bad(),
                            [&](const EmbeddedBatch& batch) {
-                             files.append(batch);
+                             written.append(batch);
                              return true;
                            });
-      files.commit();
-      of_pipeline = seconds_since(start) / static_cast<double>(chosen.list.paths.size());
+      written.commit();
+      of_files = seconds_since(start) / count;
     }
     if (round == 0) continue;  // warming up
-    bare.push_back(of_network);
-    whole.push_back(of_pipeline);
+    bare.push_back(of_pass / static_cast<double>(network.batch));
+    from_memory.push_back(of_memory);
+    from_files.push_back(of_files);
   }
-  const double milliseconds = 1e3 * median(bare);
-  Json report = {{"backend", backend},
+  const auto share_of = [&](const std::vector<double>& whole) {
+    std::vector<double> shares;
+    for (std::size_t k = 0; k < bare.size(); ++k) shares.push_back(bare[k] / whole[k]);
+    return median(shares);
+  };
+  Json report = {{"backend", opened.network->name()},
+                 {"device", network.device},
                  {"precision", network.precision},
                  {"batch", network.batch},
                  {"pixels", size},
                  {"threads", thread_count(threads)},
-                 {"network_ms_per_image", milliseconds}};
-  if (!chosen.list.paths.empty()) {
-    std::vector<double> shares;
-    for (std::size_t k = 0; k < bare.size(); ++k) shares.push_back(bare[k] / whole[k]);
-    report["pipeline_ms_per_image"] = 1e3 * median(whole);
-    report["pipeline_share"] = median(shares);
+                 {"network_ms_per_image", 1e3 * median(bare)},
+                 {"network_images_per_second", 1.0 / median(bare)},
+                 {"decoded_images_per_second", 1.0 / median(from_memory)},
+                 {"decoded_share", share_of(from_memory)}};
+  if (!files.list.paths.empty()) {
+    report["pipeline_ms_per_image"] = 1e3 * median(from_files);
+    report["pipeline_images_per_second"] = 1.0 / median(from_files);
+    report["pipeline_share"] = share_of(from_files);
   }
   output.write(report);
   if (output.takes_standard_output()) return;
-  std::printf("%s, %s, batches of %zu, %zu pixels, %d threads\n\n", backend.c_str(),
-              network.precision.c_str(), network.batch, size, thread_count(threads));
-  std::printf("the network alone      %7.2f ms/image (median of %zu rounds)\n", milliseconds,
-              rounds);
-  if (report.contains("pipeline_share")) {
-    std::printf("from files to files    %7.2f ms/image: %.0f %% of the network's rate\n",
-                report["pipeline_ms_per_image"].get<double>(),
-                100.0 * report["pipeline_share"].get<double>());
+  std::printf("%s on %s, %s, batches of %zu, %zu pixels, %d threads (medians of %zu rounds)\n\n",
+              opened.network->name(), network.device.c_str(), network.precision.c_str(),
+              network.batch, size, thread_count(threads), rounds);
+  const auto line = [](const char* what, double milliseconds, double share) {
+    std::printf("%-22s %8.3f ms/image %9.1f images/s: %3.0f %% of the network's rate\n", what,
+                milliseconds, 1e3 / milliseconds, 100.0 * share);
+  };
+  line("the network alone", 1e3 * median(bare), 1.0);
+  line("from decoded photos", 1e3 * median(from_memory), share_of(from_memory));
+  if (!files.list.paths.empty()) {
+    line("from files to files", 1e3 * median(from_files), share_of(from_files));
   }
 }
 

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
+#include "bench_photos.h"
 #include "bench_tools.h"
 #include "command.h"
-#include "diml/critters.h"
 #include "diml/error.h"
 #include "diml/temporary_folder.h"
 #include "diml/torch_plugin.h"
-#include "progress_bar.h"
 
 namespace diml::cli {
 namespace {
@@ -18,62 +16,95 @@ namespace {
 struct BenchTrainCommand {
   std::string backbone = "small";
   std::string loss = "margin";
+  std::string device = "cpu";
+  std::string precision = "float32";
+  std::string dataset;
+  std::string root;
+  std::vector<std::string> measures = {"global", "structural", "blended"};
   std::size_t batch = 112;
   std::size_t epochs = 6;
+  std::size_t steps = 4;
+  std::size_t cache_mb = 16384;
   int threads = 0;
   std::string json;
 
-  void run() const;
+  void run();
+  Json measured(const std::string& measure, const std::string& scratch) const;
 };
 
-void BenchTrainCommand::run() const {
+Json BenchTrainCommand::measured(const std::string& measure, const std::string& scratch) const {
+  TrainCall call;
+  call.out = scratch + "/" + measure;
+  call.settings = {{"dataset.name", dataset},
+                   {"dataset.root", root},
+                   {"model.architecture", backbone},
+                   {"loss.name", loss},
+                   {"measure.kind", measure},
+                   {"sampler.batch", std::to_string(batch)},
+                   {"epochs", std::to_string(epochs)},
+                   {"evaluate.every", std::to_string(epochs)},
+                   {"evaluate.rerank", "0"},
+                   {"device", device},
+                   {"precision", precision},
+                   {"cache_mb", std::to_string(cache_mb)},
+                   {"threads", std::to_string(threads)}};
+  double per_epoch = 0.0;
+  double first = 0.0;  // which decodes the pictures
+  std::vector<double> seconds;
+  std::vector<double> plans;
+  TrainHooks hooks;
+  hooks.on_step = [&](const StepReport& step) { per_epoch = static_cast<double>(step.steps); };
+  hooks.on_epoch = [&](const EpochReport& epoch) {
+    if (epoch.epoch == 0) return;
+    if (epoch.epoch == 1) {
+      first = epoch.seconds / per_epoch;
+      return;
+    }
+    seconds.push_back(epoch.seconds / per_epoch);
+    plans.push_back(epoch.plan_seconds / per_epoch);
+  };
+  torch_plugin().train(call, hooks);
+  if (seconds.empty()) throw Error("--epochs must be at least 2");
+  const double step = median(seconds);
+  return {{"measure", measure},
+          {"ms_per_step", 1e3 * step},
+          {"images_per_second", static_cast<double>(batch) / step},
+          {"first_epoch_images_per_second", static_cast<double>(batch) / first},
+          {"plans_ms_per_step", 1e3 * median(plans)}};
+}
+
+void BenchTrainCommand::run() {
   JsonOutput output(json);
   const TemporaryFolder scratch;
-  const std::string pictures = scratch.path() + "/critters";
-  constexpr std::size_t kSteps = 4;  // an epoch
-  CrittersParams critters;
-  critters.classes = 2 * std::max<std::size_t>(2, batch / 2);
-  critters.images_per_class = 2 * kSteps;
-  critters.size = 128;
-  write_critters(pictures, critters, progress_bar("draw"));
-
-  Json report = {{"backbone", backbone}, {"loss", loss}, {"batch", batch}};
-  double of_global = 0.0;
-  for (const char* measure : {"global", "structural", "blended"}) {
-    TrainCall call;
-    call.out = scratch.path() + "/" + measure;
-    call.settings = {{"dataset.name", "critters"},       {"dataset.root", pictures},
-                     {"model.architecture", backbone},   {"loss.name", loss},
-                     {"measure.kind", measure},          {"sampler.batch", std::to_string(batch)},
-                     {"epochs", std::to_string(epochs)}, {"evaluate.every", std::to_string(epochs)},
-                     {"evaluate.rerank", "0"},           {"threads", std::to_string(threads)}};
-    std::vector<double> steps;
-    std::vector<double> plans;
-    TrainHooks hooks;
-    hooks.on_epoch = [&](const EpochReport& epoch) {
-      if (epoch.epoch < 2) return;  // the first decodes the pictures
-      steps.push_back(epoch.seconds / kSteps);
-      plans.push_back(epoch.plan_seconds / kSteps);
-    };
-    torch_plugin().train(call, hooks);
-    if (steps.empty()) throw Error("--epochs must be at least 2");
-    const double step = median(steps);
-    if (of_global == 0.0) of_global = step;
-    report["measures"].push_back({{"measure", measure},
-                                  {"ms_per_step", 1e3 * step},
-                                  {"ratio", step / of_global},
-                                  {"plans_ms_per_step", 1e3 * median(plans)}});
+  if (dataset.empty()) {
+    dataset = "folder";
+    root = scratch.path() + "/photos";
+    // Half of the classes are kept for tests.
+    const std::size_t side = backbone == "small" ? 128 : 256;
+    write_bench_photos(root, 2 * std::max<std::size_t>(2, batch / 2), 2 * steps, side);
+  }
+  Json report = {{"backbone", backbone}, {"loss", loss},           {"batch", batch},
+                 {"device", device},     {"precision", precision}, {"dataset", dataset}};
+  for (const std::string& measure : measures) {
+    Json row = measured(measure, scratch.path());
+    const Json& base = report.contains("measures") ? report["measures"][0] : row;
+    row["ratio"] = row["ms_per_step"].get<double>() / base["ms_per_step"].get<double>();
+    report["measures"].push_back(row);
   }
   output.write(report);
   if (output.takes_standard_output()) return;
-  std::printf("%s, %s loss, batches of %zu\n\n%-11s %11s %8s %22s\n", backbone.c_str(),
-              loss.c_str(), batch, "measure", "ms/step", "ratio", "of which plans");
+  std::printf("%s, %s loss, batches of %zu, %s on %s\n\n%-11s %11s %10s %8s %22s\n",
+              backbone.c_str(), loss.c_str(), batch, precision.c_str(), device.c_str(), "measure",
+              "ms/step", "images/s", "ratio", "of which plans");
   for (const Json& row : report["measures"]) {
-    std::printf("%-11s %11.1f %8.2f %15.1f (%2.0f %%)\n", row["measure"].get<std::string>().c_str(),
-                row["ms_per_step"].get<double>(), row["ratio"].get<double>(),
+    std::printf("%-11s %11.1f %10.0f %8.2f %15.1f (%2.0f %%)\n",
+                row["measure"].get<std::string>().c_str(), row["ms_per_step"].get<double>(),
+                row["images_per_second"].get<double>(), row["ratio"].get<double>(),
                 row["plans_ms_per_step"].get<double>(),
                 100.0 * row["plans_ms_per_step"].get<double>() / row["ms_per_step"].get<double>());
   }
+  std::printf("\nthe first epoch, which decodes every file: %.0f images/s\n",
+              report["measures"][0]["first_epoch_images_per_second"].get<double>());
 }
 
 }  // namespace
@@ -82,11 +113,29 @@ Run define_bench_train(CLI::App& command) {
   auto options = std::make_shared<BenchTrainCommand>();
   command.add_option("--backbone", options->backbone, "Architecture")->capture_default_str();
   command.add_option("--loss", options->loss, "Loss")->capture_default_str();
+  command.add_option("--measures", options->measures, "Which; ratios are to the first")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--device", options->device, "cpu, cuda or cuda:1")->capture_default_str();
+  command.add_option("--precision", options->precision, "float32 or bfloat16")
+      ->capture_default_str();
+  CLI::Option* name = command.add_option("--dataset", options->dataset,
+                                         "Learn from this instead of made-up pictures");
+  CLI::Option* folder = command.add_option("--root", options->root, "Where it lies");
+  name->needs(folder);
+  folder->needs(name);
   command.add_option("--batch", options->batch, "Images a step")
       ->check(CLI::Range(4, 1024))
       ->capture_default_str();
-  command.add_option("--epochs", options->epochs, "Of four steps each, the first not counted")
+  command.add_option("--epochs", options->epochs, "The first is not counted")
       ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  command.add_option("--steps", options->steps, "Of an epoch of made-up pictures")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command
+      .add_option("--cache-mb", options->cache_mb,
+                  "Memory for decoded pictures; 0 decodes the files in every epoch")
       ->capture_default_str();
   command.add_option("--threads", options->threads, "Threads; 0 for all cores")
       ->capture_default_str();

@@ -35,7 +35,7 @@ Run define_list(CLI::App& command);
 Run define_bench(CLI::App& command);
 Run define_bench_gallery(CLI::App& command);  // with the GALLERY feature
 Run define_bench_network(CLI::App& command);  // with networks
-Run define_bench_train(CLI::App& command);    // with training and drawing
+Run define_bench_train(CLI::App& command);    // with training
 Run define_doctor(CLI::App& command);
 Run define_demo(CLI::App& command);
 

@@ -85,7 +85,8 @@ Run define_train(CLI::App& command) {
   setting("--learning-rate", "optimiser.learning_rate", "Of the backbone");
   setting("--select", "evaluate.select", "Which classes choose the best: test or val");
   setting("--seed", "seed", "Other seed, other run");
-  setting("--device", "device", "cpu or cuda");
+  setting("--device", "device", "cpu, cuda or cuda:1");
+  setting("--precision", "precision", "float32, or bfloat16 for the maps of the network");
   setting("--threads", "threads", "Threads; 0 for all cores");
   command.add_flag_callback(
       "--skip-bad", [options] { options->call.settings.emplace_back("dataset.skip_bad", "true"); },

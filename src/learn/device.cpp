@@ -1,6 +1,7 @@
 #include "device.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -8,8 +9,20 @@
 #include "diml/error.h"
 
 namespace diml::learn {
+namespace {
 
-torch::Device device_named(const std::string& name, std::size_t own) {
+// Which of this machine's processes this one is, counted from 0.
+std::size_t local_rank() {
+  for (const char* name :
+       {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
+    if (const char* value = std::getenv(name)) return std::strtoul(value, nullptr, 10);
+  }
+  return 0;
+}
+
+}  // namespace
+
+torch::Device device_named(const std::string& name) {
   if (name == "cpu") return torch::kCPU;
   const std::string digits = name.starts_with("cuda:") ? name.substr(5) : "0";
   const bool number = !digits.empty() && digits.size() < 4 &&
@@ -20,7 +33,7 @@ torch::Device device_named(const std::string& name, std::size_t own) {
   if (!torch::cuda::is_available()) {
     throw Error("device " + name + ": there is no GPU that LibTorch can use here; take device cpu");
   }
-  const std::size_t index = name == "cuda" ? own : std::stoul(digits);
+  const std::size_t index = name == "cuda" ? local_rank() : std::stoul(digits);
   if (index >= torch::cuda::device_count()) {
     throw Error("device cuda:" + std::to_string(index) + ": GPUs here are numbered from 0 to " +
                 std::to_string(torch::cuda::device_count() - 1));

@@ -8,9 +8,9 @@
 
 namespace diml::learn {
 
-// "cpu", "cuda" or "cuda:1". A GPU without a number is the one of `own`, which counts the processes
-// of this machine. Throws where there is no such GPU.
-torch::Device device_named(const std::string& name, std::size_t own = 0);
+// "cpu", "cuda" or "cuda:1". Of several processes on one machine (torchrun, mpirun, Slurm) each
+// takes a GPU of its own where no number is given. Throws where there is no such GPU.
+torch::Device device_named(const std::string& name);
 
 // A place in what a device was told to do.
 class DeviceMark {

@@ -1,20 +1,40 @@
 #pragma once
 
+#include <vector>
+
 #include <torch/torch.h>
 
 namespace diml::learn {
 
-// A convolution and the BatchNorm behind it as one convolution.
-struct FoldedNorm {
-  torch::Tensor kernel;  // [outputs, inputs, side, side]
-  torch::Tensor bias;    // [outputs]
+// With frozen statistics BatchNorm multiplies and shifts channels, which the convolution before it
+// can do itself: a pass over some weights instead of passes, there and back, over every map.
+
+// What the norms of many layers do to their channels, worked out at once: on a GPU a call for each
+// would take longer than what it computes.
+class FrozenNorms {
+ public:
+  FrozenNorms() = default;
+  // One of each for every layer, [channels].
+  FrozenNorms(const std::vector<torch::Tensor>& means, const std::vector<torch::Tensor>& variances,
+              double epsilon);
+
+  struct Channels {
+    std::vector<torch::Tensor> factors;  // of the kernels, [channels] of every layer
+    std::vector<torch::Tensor> biases;   // in `type`
+  };
+  // scales, shifts: what is learnt, for every layer. The gradient reaches them.
+  Channels channels(const std::vector<torch::Tensor>& scales,
+                    const std::vector<torch::Tensor>& shifts, torch::ScalarType type) const;
+
+ private:
+  std::vector<std::int64_t> sizes_;
+  torch::Tensor means_;        // of all layers, one behind the other
+  torch::Tensor reciprocals_;  // 1 / deviation
 };
 
-// With frozen statistics BatchNorm multiplies and shifts channels, which the convolution's own
-// arrays can do: a pass over some weights instead of passes, there and back, over every map. The
-// gradient reaches kernel, scale and shift. reciprocal: 1 / deviation of every channel.
-FoldedNorm fold_norm(const torch::Tensor& kernel, const torch::Tensor& scale,
-                     const torch::Tensor& shift, const torch::Tensor& mean,
-                     const torch::Tensor& reciprocal);
+// kernel: [outputs, inputs, side, side], factor: [outputs]. Their product in `type`; the gradient
+// reaches both.
+torch::Tensor scaled_kernel(const torch::Tensor& kernel, const torch::Tensor& factor,
+                            torch::ScalarType type);
 
 }  // namespace diml::learn

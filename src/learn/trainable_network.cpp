@@ -36,15 +36,24 @@ TrainableNetwork::TrainableNetwork(const Model& model, torch::Device device, Pre
       parameters_[name] = value.set_requires_grad(true);
     }
   }
-  take_reciprocals();
+  for (const ConvolutionLayer& layer : layers_of(architecture_)) {
+    place_[layer.name] = scales_.size();
+    scales_.push_back(parameters_.at(layer.norm + ".weight"));
+    shifts_.push_back(parameters_.at(layer.norm + ".bias"));
+  }
+  take_statistics();
 }
 
-void TrainableNetwork::take_reciprocals() {
-  const torch::NoGradGuard no_gradient;
+TrainableNetwork::~TrainableNetwork() = default;
+
+void TrainableNetwork::take_statistics() {
+  std::vector<torch::Tensor> means;
+  std::vector<torch::Tensor> variances;
   for (const ConvolutionLayer& layer : layers_of(architecture_)) {
-    reciprocals_[layer.norm] =
-        (statistics_.at(layer.norm + ".running_var") + shape_.epsilon).rsqrt();
+    means.push_back(statistics_.at(layer.norm + ".running_mean"));
+    variances.push_back(statistics_.at(layer.norm + ".running_var"));
   }
+  norms_ = std::make_unique<FrozenNorms>(means, variances, shape_.epsilon);
 }
 
 torch::Tensor TrainableNetwork::convolved(const ConvolutionLayer& layer,
@@ -64,17 +73,17 @@ torch::Tensor TrainableNetwork::normalised(const ConvolutionLayer& layer,
 
 torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
   // Casts where autocast would make them: the gradient passes through to what is learnt.
-  const torch::Tensor map = run_residual(
-      architecture_, in_layout_of(device_, pixels.to(type_)),
-      [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
-        const FoldedNorm folded =
-            fold_norm(parameters_.at(layer.name + ".weight"),
-                      parameters_.at(layer.norm + ".weight"), parameters_.at(layer.norm + ".bias"),
-                      statistics_.at(layer.norm + ".running_mean"), reciprocals_.at(layer.norm));
-        return torch::conv2d(input, folded.kernel.to(type_), folded.bias.to(type_),
-                             static_cast<std::int64_t>(layer.stride),
-                             static_cast<std::int64_t>(layer.padding()));
-      });
+  const FrozenNorms::Channels channels = norms_->channels(scales_, shifts_, type_);
+  const torch::Tensor map =
+      run_residual(architecture_, in_layout_of(device_, pixels.to(type_)),
+                   [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
+                     const std::size_t place = place_.at(layer.name);
+                     const torch::Tensor kernel = scaled_kernel(
+                         parameters_.at(layer.name + ".weight"), channels.factors[place], type_);
+                     return torch::conv2d(input, kernel, channels.biases[place],
+                                          static_cast<std::int64_t>(layer.stride),
+                                          static_cast<std::int64_t>(layer.padding()));
+                   });
   const torch::Tensor& projection = parameters_.at("projection.weight");
   return torch::conv2d(map, projection.unsqueeze(-1).unsqueeze(-1).to(type_),
                        parameters_.at("projection.bias").to(type_))
@@ -90,7 +99,7 @@ void TrainableNetwork::calibrate(const torch::Tensor& pixels) {
         statistics_.at(layer.norm + ".running_var").copy_(map.var({0, 2, 3}, /*unbiased=*/false));
         return normalised(layer, map);
       });
-  take_reciprocals();
+  take_statistics();
 }
 
 Model TrainableNetwork::model() const {
@@ -114,7 +123,7 @@ void TrainableNetwork::load(const Model& model) {
       value.copy_(given);
     }
   }
-  take_reciprocals();
+  take_statistics();
 }
 
 }  // namespace diml::learn

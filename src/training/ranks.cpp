@@ -3,20 +3,33 @@
 #include <algorithm>
 #include <chrono>
 
+#include <torch/version.h>
 // PyTorch's own packages leave out Gloo's headers.
 #if defined(USE_C10D_GLOO) && __has_include(<gloo/algorithm.h>)
 #define DIML_HAS_GLOO 1
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#endif
+#if DIML_HAS_NCCL
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+#endif
+#if DIML_HAS_GLOO || DIML_HAS_NCCL
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #endif
 
 #include "../engine/environment.h"
+#include "../learn/device.h"
 #include "diml/error.h"
 
 namespace diml::training {
 namespace {
 
-#if DIML_HAS_GLOO
+#if DIML_HAS_GLOO || DIML_HAS_NCCL
+
+#if TORCH_VERSION_MAJOR >= 2
+using Group = c10d::Backend;
+#else
+using Group = c10d::ProcessGroup;
+#endif
 
 std::chrono::seconds timeout() {
   constexpr std::size_t kSeconds = 300;
@@ -24,9 +37,12 @@ std::chrono::seconds timeout() {
                                                                : number_in("DIML_TIMEOUT"));
 }
 
-class GlooRanks final : public Ranks {
+// Over the network with Gloo, between GPUs with NCCL.
+class GroupRanks final : public Ranks {
  public:
-  GlooRanks(ProcessPlace place, std::string remedy) : place_(place), remedy_(std::move(remedy)) {
+  // carrier: where what travels must lie, the CPU for Gloo and this process's GPU for NCCL.
+  GroupRanks(ProcessPlace place, std::string remedy, torch::Device carrier)
+      : place_(place), remedy_(std::move(remedy)), carrier_(carrier) {
     std::string host = variable("MASTER_ADDR");
     if (host.empty()) {
       if (!variable("SLURM_NNODES").empty() && variable("SLURM_NNODES") != "1") {
@@ -44,13 +60,7 @@ class GlooRanks final : public Ranks {
     options.timeout = timeout();
     guarded("join", [&] {
       store_ = c10::make_intrusive<c10d::TCPStore>(host, options);
-      auto settings = c10d::ProcessGroupGloo::Options::create(timeout());
-      settings->devices.push_back(host == "127.0.0.1" || host == "localhost"
-                                      ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                                      : c10d::ProcessGroupGloo::createDefaultDevice());
-      settings->threads = 2;
-      group_ = c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(place.rank),
-                                                           static_cast<int>(place.size), settings);
+      group_ = carrier_.is_cuda() ? join_with_nccl() : join_with_gloo(host);
     });
   }
 
@@ -58,7 +68,7 @@ class GlooRanks final : public Ranks {
   std::size_t size() const override { return place_.size; }
 
   torch::Tensor gathered(const torch::Tensor& own) override {
-    std::vector<torch::Tensor> input = {own.detach().to(torch::kCPU).contiguous()};
+    std::vector<torch::Tensor> input = {own.detach().to(carrier_).contiguous()};
     std::vector<std::vector<torch::Tensor>> output(1);
     for (std::size_t r = 0; r < size(); ++r) output[0].push_back(torch::empty_like(input[0]));
     guarded("gather", [&] { group_->allgather(output, input)->wait(); });
@@ -78,7 +88,7 @@ class GlooRanks final : public Ranks {
 
   std::vector<std::string> collected(const std::string& own) override {
     const std::vector<std::int64_t> sizes = sizes_of_all(own);
-    std::vector<torch::Tensor> input = {padded(own, sizes)};
+    std::vector<torch::Tensor> input = {padded(own, sizes).to(carrier_)};
     std::vector<std::vector<torch::Tensor>> output;
     if (writes()) {
       output.emplace_back();
@@ -98,7 +108,7 @@ class GlooRanks final : public Ranks {
       flat.push_back(value.grad().defined() ? value.grad().flatten()
                                             : torch::zeros({value.numel()}, value.options()));
     }
-    std::vector<torch::Tensor> sum = {torch::cat(flat).to(torch::kCPU)};
+    std::vector<torch::Tensor> sum = {torch::cat(flat).to(carrier_)};
     guarded("sum", [&] { group_->allreduce(sum)->wait(); });
     std::int64_t offset = 0;
     for (const auto& [name, value] : values) {
@@ -130,6 +140,31 @@ class GlooRanks final : public Ranks {
   }
 
  private:
+  c10::intrusive_ptr<Group> join_with_gloo([[maybe_unused]] const std::string& host) const {
+#if DIML_HAS_GLOO
+    auto settings = c10d::ProcessGroupGloo::Options::create(timeout());
+    settings->devices.push_back(host == "127.0.0.1" || host == "localhost"
+                                    ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                                    : c10d::ProcessGroupGloo::createDefaultDevice());
+    settings->threads = 2;
+    return c10::make_intrusive<c10d::ProcessGroupGloo>(store_, static_cast<int>(place_.rank),
+                                                       static_cast<int>(place_.size), settings);
+#else
+    return {};
+#endif
+  }
+
+  c10::intrusive_ptr<Group> join_with_nccl() const {
+#if DIML_HAS_NCCL
+    auto settings = c10d::ProcessGroupNCCL::Options::create();
+    settings->timeout = timeout();
+    return c10::make_intrusive<c10d::ProcessGroupNCCL>(store_, static_cast<int>(place_.rank),
+                                                       static_cast<int>(place_.size), settings);
+#else
+    return {};
+#endif
+  }
+
   std::vector<std::int64_t> sizes_of_all(const std::string& own) {
     const torch::Tensor sizes =
         gathered(torch::tensor({static_cast<std::int64_t>(own.size())}, torch::kInt64));
@@ -148,7 +183,8 @@ class GlooRanks final : public Ranks {
                                            const std::vector<std::int64_t>& sizes) {
     std::vector<std::string> texts;
     for (std::size_t r = 0; r < arrays.size(); ++r) {
-      const std::uint8_t* bytes = arrays[r].data_ptr<std::uint8_t>();
+      const torch::Tensor array = arrays[r].to(torch::kCPU);
+      const std::uint8_t* bytes = array.data_ptr<std::uint8_t>();
       texts.emplace_back(bytes, bytes + sizes[r]);
     }
     return texts;
@@ -170,30 +206,31 @@ class GlooRanks final : public Ranks {
 
   ProcessPlace place_;
   std::string remedy_;
+  torch::Device carrier_;
   std::size_t words_ = 0;
   c10::intrusive_ptr<c10d::TCPStore> store_;
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
+  c10::intrusive_ptr<Group> group_;
 };
 
 #endif
 
 }  // namespace
 
-std::size_t local_rank() {
-  for (const char* name :
-       {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
-    if (!variable(name).empty()) return number_in(name);
-  }
-  return 0;
-}
-
-std::unique_ptr<Ranks> join_ranks(ProcessPlace place, const std::string& remedy) {
+std::unique_ptr<Ranks> join_ranks(ProcessPlace place, [[maybe_unused]] const std::string& remedy,
+                                  [[maybe_unused]] torch::Device device) {
   if (place.size == 1) return std::make_unique<Ranks>();
+#if DIML_HAS_NCCL
+#if !DIML_HAS_GLOO
+  if (torch::cuda::is_available()) device = learn::device_named("cuda");
+#endif
+  if (device.is_cuda()) return std::make_unique<GroupRanks>(place, remedy, device);
+#endif
 #if DIML_HAS_GLOO
-  return std::make_unique<GlooRanks>(place, remedy);
+  return std::make_unique<GroupRanks>(place, remedy, torch::kCPU);
 #else
-  (void)remedy;
-  throw Error("this build works in one process: several need Gloo's headers, libgloo-dev");
+  throw Error(
+      "this build works in one process: several need Gloo's headers, libgloo-dev, or a GPU each "
+      "and NCCL");
 #endif
 }
 

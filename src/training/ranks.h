@@ -23,10 +23,9 @@ class Ranks : public ProcessGroup {
   virtual void sum_gradients(const std::map<std::string, torch::Tensor>& /*values*/) {}
 };
 
-// Which of this machine's processes this one is, counted from 0: each takes a GPU of its own.
-std::size_t local_rank();
-
-// As join_processes().
-std::unique_ptr<Ranks> join_ranks(ProcessPlace place, const std::string& remedy);
+// As join_processes(). device: where this process computes; GPUs talk to each other by themselves
+// where NCCL is there.
+std::unique_ptr<Ranks> join_ranks(ProcessPlace place, const std::string& remedy,
+                                  torch::Device device = torch::kCPU);
 
 }  // namespace diml::training

@@ -72,26 +72,42 @@ TEST(TrainableNetwork, TheGradientReachesEveryParameterAndNoStatistic) {
   }
 }
 
-TEST(FrozenNorm, FoldedIsTheConvolutionAndTheNormBehindItInValuesAndGradients) {
+// Two layers, in double.
+TEST(FrozenNorm, InsideTheConvolutionItGivesTheSameValuesAndGradients) {
   torch::manual_seed(3);
   const auto leaf = [](at::IntArrayRef shape, double scale, double offset) {
     return (torch::randn(shape, torch::kFloat64) * scale + offset).set_requires_grad(true);
   };
-  const torch::Tensor pixels = leaf({2, 3, 9, 7}, 1.0, 0.2);
-  const torch::Tensor kernel = leaf({5, 3, 3, 3}, 0.4, 0.0);
-  const torch::Tensor scale = leaf({5}, 0.3, 1.0);
-  const torch::Tensor shift = leaf({5}, 0.5, -0.1);
-  const torch::Tensor mean = torch::randn({5}, torch::kFloat64);
-  const torch::Tensor variance = torch::rand({5}, torch::kFloat64) + 0.1;
   constexpr double kEpsilon = 1e-3;
-  const torch::Tensor plain =
-      torch::batch_norm(torch::conv2d(pixels, kernel, {}, 2, 1), scale, shift, mean, variance,
-                        /*training=*/false, 0.0, kEpsilon, /*cudnn_enabled=*/false);
-  const FoldedNorm norm = fold_norm(kernel, scale, shift, mean, (variance + kEpsilon).rsqrt());
-  const torch::Tensor folded = torch::conv2d(pixels, norm.kernel, norm.bias, 2, 1);
+  const torch::Tensor pixels = leaf({2, 3, 9, 7}, 1.0, 0.2);
+  const std::vector<torch::Tensor> kernels = {leaf({5, 3, 3, 3}, 0.4, 0.0),
+                                              leaf({4, 5, 1, 1}, 0.4, 0.1)};
+  const std::vector<torch::Tensor> scales = {leaf({5}, 0.3, 1.0), leaf({4}, 0.3, 1.0)};
+  const std::vector<torch::Tensor> shifts = {leaf({5}, 0.5, -0.1), leaf({4}, 0.5, 0.3)};
+  std::vector<torch::Tensor> means, variances;
+  for (const torch::Tensor& scale : scales) {
+    means.push_back(torch::randn(scale.sizes(), torch::kFloat64));
+    variances.push_back(torch::rand(scale.sizes(), torch::kFloat64) + 0.1);
+  }
+  const FrozenNorms norms(means, variances, kEpsilon);
+  const FrozenNorms::Channels channels = norms.channels(scales, shifts, torch::kFloat64);
+  torch::Tensor plain = pixels;
+  torch::Tensor folded = pixels;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const std::int64_t padding = kernels[k].size(2) / 2;
+    plain = torch::tanh(torch::batch_norm(torch::conv2d(plain, kernels[k], {}, 2, padding),
+                                          scales[k], shifts[k], means[k], variances[k],
+                                          /*training=*/false, 0.0, kEpsilon,
+                                          /*cudnn_enabled=*/false));
+    const torch::Tensor kernel = scaled_kernel(kernels[k], channels.factors[k], torch::kFloat64);
+    folded = torch::tanh(torch::conv2d(folded, kernel, channels.biases[k], 2, padding));
+  }
   EXPECT_LT((plain - folded).abs().max().item<double>(), 1e-13);
 
-  const std::vector<torch::Tensor> leaves = {pixels, kernel, scale, shift};
+  std::vector<torch::Tensor> leaves = {pixels};
+  for (const auto* part : {&kernels, &scales, &shifts}) {
+    leaves.insert(leaves.end(), part->begin(), part->end());
+  }
   const std::vector<torch::Tensor> expected = torch::autograd::grad({plain.pow(3).sum()}, leaves);
   const std::vector<torch::Tensor> found = torch::autograd::grad({folded.pow(3).sum()}, leaves);
   for (std::size_t k = 0; k < leaves.size(); ++k) {

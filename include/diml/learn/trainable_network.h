@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 
 namespace diml::learn {
 
+class FrozenNorms;
+
 // A model whose arrays learn. BatchNorm is frozen: its statistics never change, its scale and shift
 // do.
 class TrainableNetwork {
@@ -18,6 +21,9 @@ class TrainableNetwork {
   // precision: of the maps. What is learnt stays float32, and so does its gradient.
   TrainableNetwork(const Model& model, torch::Device device,
                    Precision precision = Precision::float32);
+  ~TrainableNetwork();
+  TrainableNetwork(const TrainableNetwork&) = delete;
+  TrainableNetwork& operator=(const TrainableNetwork&) = delete;
 
   // pixels: [B, 3, H, W]. Returns the projected map, [B, D, h, w], in float32.
   torch::Tensor forward(const torch::Tensor& pixels) const;
@@ -38,7 +44,7 @@ class TrainableNetwork {
   torch::Tensor convolved(const ConvolutionLayer& layer, const torch::Tensor& map) const;
   torch::Tensor normalised(const ConvolutionLayer& layer, const torch::Tensor& map) const;
   // After a change of the statistics.
-  void take_reciprocals();
+  void take_statistics();
 
   Model shape_;  // without arrays
   Architecture architecture_;
@@ -46,7 +52,10 @@ class TrainableNetwork {
   torch::ScalarType type_;  // of the maps
   std::map<std::string, torch::Tensor> parameters_;
   std::map<std::string, torch::Tensor> statistics_;
-  std::map<std::string, torch::Tensor> reciprocals_;  // 1 / deviation, by the name of the norm
+  std::unique_ptr<FrozenNorms> norms_;
+  std::map<std::string, std::size_t> place_;  // of a convolution's norm among the others
+  std::vector<torch::Tensor> scales_;         // of every norm
+  std::vector<torch::Tensor> shifts_;
 };
 
 }  // namespace diml::learn
