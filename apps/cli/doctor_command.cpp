@@ -4,6 +4,7 @@
 #include <sys/sysinfo.h>
 
 #include "command.h"
+#include "diml/cuda_matcher.h"
 #include "diml/matcher.h"
 #include "diml/threads.h"
 #include "diml/version.h"
@@ -28,7 +29,8 @@ struct DoctorCommand {
                    {"memory_gib", gib},
                    {"matchers", matcher_names()},
                    {"simd_targets", simd_targets()},
-                   {"active_simd_target", active_simd_target()}};
+                   {"active_simd_target", active_simd_target()},
+                   {"card", cuda::describe_device()}};
     report["features"] = Json::array();
     for (const Feature& feature : kFeatures) {
       report["features"].push_back({{"name", feature.name},
@@ -49,6 +51,7 @@ struct DoctorCommand {
     print_list("matchers", matcher_names());
     print_list("SIMD targets", simd_targets());
     std::printf("in use        %s\n", active_simd_target().c_str());
+    std::printf("card          %s\n", cuda::describe_device().c_str());
     std::printf("\n");
     for (const Feature& feature : kFeatures) {
       std::printf("%-3s  %-11s %s%s%s\n", feature.built_in ? "yes" : "no", feature.name,

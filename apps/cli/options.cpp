@@ -14,7 +14,8 @@ void MatchOptions::define(CLI::App& command) {
   command.add_option("--lambda", transport.lambda, "Entropic regularisation, at least 0.001")
       ->capture_default_str();
   command
-      .add_option("--matcher", matcher, "auto, cpu, reference (slow, double) or exact (no entropy)")
+      .add_option("--matcher", matcher,
+                  "auto, cuda, cpu, reference (slow, double) or exact (no entropy)")
       ->capture_default_str();
   command.add_option("--tolerance", transport.tolerance, "L1 marginal error at which a pair stops")
       ->capture_default_str();

@@ -106,6 +106,50 @@ std::size_t most_relevant(const Protocol& protocol, std::span<const std::int64_t
   return most;
 }
 
+// How far down its list a query is looked at, for each depth of re-ranking.
+class Depths {
+ public:
+  Depths(const std::vector<std::size_t>& rerank, std::size_t gallery, std::size_t largest_relevant,
+         const std::vector<std::size_t>& recall_ks)
+      : gallery_(gallery),
+        // As deep as any number looks: R + 1 places for the paper's counting, the largest k of
+        // recall.
+        looked_at_(
+            std::max(largest_relevant + 1, *std::max_element(recall_ks.begin(), recall_ks.end()))) {
+    for (const std::size_t k : rerank) {
+      if (takes_in_everything(k)) {
+        everything_ = true;
+      } else {
+        head_ = std::max(head_, k);
+      }
+    }
+  }
+
+  bool takes_in_everything(std::size_t k) const { return k > kLongestHead && k + 1 >= gallery_; }
+  bool everything() const { return everything_; }
+  std::size_t head() const { return head_; }
+  std::size_t looked_at() const { return looked_at_; }
+  std::size_t listed() const { return std::max(head_, looked_at_); }
+
+ private:
+  std::size_t gallery_;
+  std::size_t looked_at_;
+  std::size_t head_ = 0;
+  bool everything_ = false;
+};
+
+// What some queries found.
+struct Found {
+  ScoredRanking scored;
+  Ranking best;  // of the whole gallery, where a depth takes it in
+
+  std::vector<std::int64_t> ranked(std::size_t query, std::size_t k, const Depths& depths) const {
+    if (!depths.takes_in_everything(k)) return reranked(scored, query, std::min(k, scored.head));
+    const std::span<const std::int64_t> ids = best.ids_of(query);
+    return {ids.begin(), ids.end()};
+  }
+};
+
 // Every process takes whole classes, in turn: a class is then counted by one of them alone, in the
 // order in which one process would, and the sums are the same bits.
 class Turns {
@@ -145,6 +189,35 @@ void expect_same_data(ProcessGroup& processes, GridSetView grids,
   processes.expect_same(sha.hex(), "grids, labels or roles");
 }
 
+void count_queries(const Found& found, std::span<const std::int64_t> ids,
+                   std::span<const std::int64_t> labels, const Protocol& protocol, bool in_gallery,
+                   const Depths& depths, const EvaluateParams& params,
+                   std::vector<MetricsAccumulator>& accumulators) {
+  const std::size_t results = params.rerank.size();
+  std::vector<RetrievalMetrics> of_queries(ids.size() * results);
+  parallel_for(ids.size(), 64, params.threads, [&](std::size_t begin, std::size_t end) {
+    std::vector<std::int64_t> ranked_labels;
+    for (std::size_t q = begin; q < end; ++q) {
+      const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
+      for (std::size_t r = 0; r < results; ++r) {
+        ranked_labels.clear();
+        for (const std::int64_t id : found.ranked(q, params.rerank[r], depths)) {
+          ranked_labels.push_back(labels[static_cast<std::size_t>(id)]);
+        }
+        of_queries[q * results + r] =
+            accumulators[r].of_query(label, ranked_labels, protocol.relevant(label, in_gallery));
+      }
+    }
+  });
+  // In the queries' order: sums must not depend on the number of threads.
+  for (std::size_t q = 0; q < ids.size(); ++q) {
+    const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
+    for (std::size_t r = 0; r < results; ++r) {
+      accumulators[r].add(label, of_queries[q * results + r]);
+    }
+  }
+}
+
 }  // namespace
 
 Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
@@ -167,22 +240,12 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
                     : "the gallery has no other image of any query's class, so there is nothing to "
                       "find: check the labels and the roles");
   }
-  const auto takes_in_everything = [&protocol](std::size_t k) {
-    return k > kLongestHead && k + 1 >= protocol.gallery.size();
-  };
-  const bool everything =
-      std::any_of(params.rerank.begin(), params.rerank.end(), takes_in_everything);
-  std::size_t head = 0;
-  for (const std::size_t k : params.rerank) head = std::max(head, takes_in_everything(k) ? 0 : k);
   std::vector<MetricsAccumulator> accumulators(params.rerank.size());
   const std::vector<std::size_t> recall_ks = accumulators.front().recall_ks();
-  // As deep as any number looks: R + 1 places for the paper's counting, the largest k of recall.
-  const std::size_t looked_at =
-      std::max(largest_relevant + 1, *std::max_element(recall_ks.begin(), recall_ks.end()));
-  const std::size_t depth = std::max(head, looked_at);
-
+  const Depths depths(params.rerank, protocol.gallery.size(), largest_relevant, recall_ks);
   const std::size_t at_once =
-      std::clamp<std::size_t>(kPlacesAtOnce / depth, 16, kMostQueriesAtOnce) * processes.size();
+      std::clamp<std::size_t>(kPlacesAtOnce / depths.listed(), 16, kMostQueriesAtOnce) *
+      processes.size();
 
   Evaluation evaluation;
   evaluation.recall_ks = recall_ks;
@@ -198,49 +261,19 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
           first, std::min(at_once, group.ids.size() - first));
       const std::vector<std::int64_t> own = turns.own_of(block);
       const std::span<const std::int64_t> ids(own);
-      const std::size_t count = ids.size();
       const GridSelection queries(grids, ids);
       const auto itself = group.in_gallery ? ids : std::span<const std::int64_t>();
       Ranking ranking;
       {
         const Stopwatch watch(evaluation.first_stage_seconds);
-        ranking = retriever.candidates(queries, depth, itself);
+        ranking = retriever.candidates(queries, depths.listed(), itself);
       }
       const Stopwatch watch(evaluation.rerank_seconds);
-      const ScoredRanking scored = retriever.match_head(queries, std::move(ranking), head);
-      Ranking best;
-      if (everything) best = retriever.structural_candidates(queries, looked_at, itself);
-      std::vector<RetrievalMetrics> of_queries(count * params.rerank.size());
-      parallel_for(count, 64, params.threads, [&](std::size_t begin, std::size_t end) {
-        std::vector<std::int64_t> ranked_labels;
-        for (std::size_t q = begin; q < end; ++q) {
-          const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
-          const std::size_t relevant = protocol.relevant(label, group.in_gallery);
-          for (std::size_t r = 0; r < params.rerank.size(); ++r) {
-            const std::size_t k = params.rerank[r];
-            std::vector<std::int64_t> order;
-            if (takes_in_everything(k)) {
-              const std::span<const std::int64_t> first_places = best.ids_of(q);
-              order.assign(first_places.begin(), first_places.end());
-            } else {
-              order = reranked(scored, q, std::min(k, scored.head));
-            }
-            ranked_labels.clear();
-            for (const std::int64_t id : order) {
-              ranked_labels.push_back(labels[static_cast<std::size_t>(id)]);
-            }
-            of_queries[q * params.rerank.size() + r] =
-                accumulators[r].of_query(label, ranked_labels, relevant);
-          }
-        }
-      });
-      // In the queries' order: sums must not depend on the number of threads.
-      for (std::size_t q = 0; q < count; ++q) {
-        const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
-        for (std::size_t r = 0; r < params.rerank.size(); ++r) {
-          accumulators[r].add(label, of_queries[q * params.rerank.size() + r]);
-        }
+      Found found{retriever.match_head(queries, std::move(ranking), depths.head()), {}};
+      if (depths.everything()) {
+        found.best = retriever.structural_candidates(queries, depths.looked_at(), itself);
       }
+      count_queries(found, ids, labels, protocol, group.in_gallery, depths, params, accumulators);
       processes.exchanged("");  // one that has ended is noticed now, not after hours
       asked += block.size();
       if (progress) progress(asked, protocol.queries());

@@ -36,6 +36,20 @@ double slow_p_at_1(const GeneratedGrids& generated, std::size_t k) {
   return hits / static_cast<double>(size);
 }
 
+TEST(Evaluate, ADepthThatTakesInTheWholeGalleryRanksAllOfIt) {
+  const GeneratedGrids generated =
+      generate_grids({.size = 1030, .classes = 300, .grid = 2, .dim = 8, .seed = 6});
+  // The one is held as lists of 1,024, the other matches everything and keeps the best.
+  const Evaluation evaluation =
+      evaluate(generated.grids.view(), generated.labels, {.rerank = {1024, 1030}, .match = {}});
+  const RetrievalMetrics& held = evaluation.results[0].metrics;
+  const RetrievalMetrics& all = evaluation.results[1].metrics;
+  EXPECT_GT(all.p_at_1, 0.0);
+  // Six images behind rank 1,024 change next to nothing.
+  EXPECT_NEAR(all.p_at_1, held.p_at_1, 0.002);
+  EXPECT_NEAR(all.map_at_r, held.map_at_r, 0.002);
+}
+
 TEST(Evaluate, FollowsTheProtocolForEveryK) {
   const GeneratedGrids generated =
       generate_grids({.size = 120, .classes = 12, .grid = 3, .dim = 16, .seed = 5});

@@ -41,6 +41,30 @@ TEST(Reranked, TiesGoToTheLowerId) {
   EXPECT_EQ(reranked(scored, 0, 4), (Ids{10, 20, 30, 40}));
 }
 
+TEST(Retriever, TheWholeGalleryIsRankedByCosinePlusStructuralSimilarity) {
+  const GridSet set = test::random_set(60, 6, 12, 3);
+  std::vector<std::int64_t> odd;
+  for (std::int64_t id = 1; id < 60; id += 2) odd.push_back(id);
+  const std::vector<std::int64_t> asked = {4, 7};
+  const Retriever retriever(GridSelection(set.view(), odd), {}, "reference");
+  const Ranking found = retriever.structural_candidates({set.view(), asked}, 8, asked);
+  ASSERT_EQ(found.depth, 8u);
+  for (std::size_t q = 0; q < asked.size(); ++q) {
+    const GridView query = set[static_cast<std::size_t>(asked[q])];
+    std::vector<std::pair<double, std::int64_t>> expected;
+    for (const std::int64_t id : odd) {
+      const GridView other = set[static_cast<std::size_t>(id)];
+      const double cosine = std::inner_product(query.global, query.global + 12, other.global, 0.0);
+      if (id != asked[q]) expected.push_back({-(cosine + match(query, other).score), id});
+    }
+    std::sort(expected.begin(), expected.end());
+    for (std::size_t k = 0; k < found.depth; ++k) {
+      EXPECT_EQ(found.ids_of(q)[k], expected[k].second);
+      EXPECT_NEAR(found.scores_of(q)[k], -expected[k].first, 1e-5);
+    }
+  }
+}
+
 TEST(Retriever, HeadIsScoredWithTheQueryAsSourceAndTheTailStays) {
   const GridSet gallery = test::random_set(50, 15, 24, 1);
   const GridSet queries = test::random_set(5, 8, 24, 2);  // another grid than the gallery's

@@ -188,6 +188,15 @@ __global__ void __launch_bounds__(kThreads, 6) match_49(const __grid_constant__ 
         target_marginal += shared.target_weight[part][clamped];
       }
     }
+    // The next target sets out for the cache meanwhile.
+    if (k + gridDim.x < work.count) {
+      const char* next = static_cast<const char*>(work.targets.cells) +
+                         work.pair(k + gridDim.x).target * (kCells * kDim * sizeof(Cell));
+      for (std::size_t at = threadIdx.x * 128; at < kCells * kDim * sizeof(Cell);
+           at += kThreads * 128) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(next + at));
+      }
+    }
     const bool uniform_source = normalise(source_marginal, inside, 0, shared);
     const bool uniform_target = normalise(target_marginal, inside, 1, shared);
 
