@@ -23,7 +23,7 @@ class TrainStopped : public testing::Test {
     return {.settings = {{"dataset.name", "critters"},
                          {"dataset.root", folder_ / "critters"},
                          {"epochs", "2"},
-                         {"sampler.batch", "16"},
+                         {"sampler.batch", "8"},
                          {"model.dim", "16"},
                          {"grid", "2"},
                          {"evaluate.rerank", "0,5"},
