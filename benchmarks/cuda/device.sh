@@ -5,7 +5,7 @@
 #   benchmarks/cuda/device.sh OUT [DATASET ROOT]
 #
 # With a data set (`cub200 /data/CUB_200_2011`) training and embedding also start from its files.
-# SKIP="tests" leaves those out; STEPS and ROUNDS say how long to measure.
+# SKIP="tests sanitizer" leaves those out; STEPS and ROUNDS say how long to measure.
 set -eu
 cd "$(dirname "$0")/../.."
 out=$(mkdir -p "$1" && cd "$1" && pwd)
@@ -40,6 +40,38 @@ esac
 
 "$diml" doctor | tee "$out/doctor.txt"
 [ -f "$model" ] || "$diml" weights create resnet50 --dim 128 --out "$model"
+
+# The kernels, each proved before it is timed; then an evaluation of Stanford Online Products' size,
+# re-ranked and with every pair matched.
+build/cuda/benchmarks/cuda_ladder > "$out/ladder.txt" 2>&1 || failed="$failed ladder"
+cat "$out/ladder.txt"
+sop=$(mktemp -d)/sop
+trap 'rm -rf "$(dirname "$sop")"' EXIT
+"$diml" generate --images 60502 --classes 11316 --out "$sop"
+for storage in float32 float16; do
+  for depth in 0,100 0,all; do
+    start=$(date +%s.%N)
+    measure "evaluate_${storage}_$depth" evaluate --cells "$sop.cells.npy" --globals "$sop.globals.npy" \
+      --labels "$sop.labels.npy" --rerank "$depth" --storage "$storage" --json "$out/evaluate_${storage}_$depth.json"
+    echo "$start $(date +%s.%N)" | awk '{ printf "%.2f s from start to end\n", $2 - $1 }' |
+      tee -a "$out/evaluate_${storage}_$depth.txt"
+  done
+done
+case " $skip " in
+  *" sanitizer "*) ;;
+  *)
+    if command -v compute-sanitizer > /dev/null; then
+      for tool in memcheck racecheck; do
+        compute-sanitizer --tool "$tool" --error-exitcode 1 build/cuda/tests/agreement/agreement_test \
+          --gtest_filter='Agreement.EveryBackend*' > "$out/$tool.txt" 2>&1 || failed="$failed $tool"
+        compute-sanitizer --tool "$tool" --error-exitcode 1 build/cuda/tests/retrieval/retrieval_test \
+          --gtest_filter='CudaRetrieval.AQuerys*:CudaRetrieval.AnExcluded*:CudaRetrieval.Ranking*' \
+          >> "$out/$tool.txt" 2>&1 || failed="$failed $tool"
+        grep "ERROR SUMMARY\|RACECHECK SUMMARY" "$out/$tool.txt"
+      done
+    fi
+    ;;
+esac
 
 rounds=${ROUNDS:-5}
 steps=${STEPS:-40}
