@@ -104,7 +104,7 @@ std::shared_ptr<Environment> Environment::open(const std::string& folder, Galler
     return there;
   }
   // The constructor is private, so that nobody opens a file twice.
-  const std::shared_ptr<Environment> fresh(new Environment(folder, access, wanted));
+  std::shared_ptr<Environment> fresh(new Environment(folder, access, wanted));
   known = fresh;
   return fresh;
 }

@@ -1,5 +1,6 @@
 #include "diml/gallery.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <random>
@@ -118,11 +119,13 @@ void expect_same_embedding(const GalleryFormat& format, const GalleryFormat& oth
                 (format.model.empty() ? "" : " (it was " + format.model + ")") +
                 ", or build a gallery with the other");
   }
-  for (const auto& [name, value] : format.embedding) {
-    if (word(other, name) == value) continue;
-    throw Error("the gallery was embedded with " + name + " " + value + ", " + what + " with " +
-                name + " " + word(other, name) + ": embed it with the gallery's settings");
-  }
+  const auto different =
+      std::find_if(format.embedding.begin(), format.embedding.end(),
+                   [&](const auto& one) { return word(other, one.first) != one.second; });
+  if (different == format.embedding.end()) return;
+  const std::string& name = different->first;
+  throw Error("the gallery was embedded with " + name + " " + different->second + ", " + what +
+              " with " + name + " " + word(other, name) + ": embed it with the gallery's settings");
 }
 
 Gallery::Gallery(std::shared_ptr<Environment> environment, GalleryFormat format)
