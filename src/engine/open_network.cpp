@@ -82,6 +82,12 @@ std::unique_ptr<Network> make_network(const Model& model, const NetworkParams& p
     throw Error("this build runs no networks: install libdnnl-dev or libtorch-dev and build again");
   }
   const bool elsewhere = params.device != "cpu";
+#if !DIML_HAS_TORCH
+  if (elsewhere) {
+    throw Error("device " + params.device +
+                ": this build runs networks on the CPU alone; cuda needs LibTorch");
+  }
+#endif
   if (elsewhere && wanted == "onednn") {
     throw Error("onednn runs on the CPU: --device " + params.device + " needs --backend torch");
   }

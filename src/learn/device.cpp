@@ -34,9 +34,10 @@ torch::Device device_named(const std::string& name) {
     throw Error("device " + name + ": there is no GPU that LibTorch can use here; take device cpu");
   }
   const std::size_t index = name == "cuda" ? local_rank() : std::stoul(digits);
-  if (index >= torch::cuda::device_count()) {
+  const auto count = static_cast<std::size_t>(torch::cuda::device_count());
+  if (index >= count) {
     throw Error("device cuda:" + std::to_string(index) + ": GPUs here are numbered from 0 to " +
-                std::to_string(torch::cuda::device_count() - 1));
+                std::to_string(count - 1));
   }
   // Batches keep their size: the fastest convolutions are looked for once.
   at::globalContext().setBenchmarkCuDNN(true);

@@ -33,6 +33,8 @@ TEST_F(WrongCall, WhatExcludesEachOtherIsNamed) {
 TEST_F(WrongCall, UnknownNamesAreToldWithTheKnownOnes) {
   expect_embed_refused({"--backend", "abacus"}, {"abacus", "auto"});
   expect_embed_refused({"--precision", "int8"}, {"int8", "bfloat16"});
+  expect_embed_refused({"--device", "gpu"}, {"gpu", "cuda"});
+  expect_embed_refused({"--device", "cuda:99"}, {"cuda:99"});
   expect_embed_refused({"--pooling", "max"}, {"max", "roi_align"});
   expect_embed_refused({"--split", "tset"}, {"tset", "train"});
   expect_embed_refused({"--type", "float64"}, {"float64", "float16"});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "diml/error.h"
+#include "diml/learn/optimiser.h"
 #include "diml/network.h"
 #include "frozen_norm.h"
 
@@ -138,6 +139,31 @@ TEST(TrainableNetwork, InBfloat16MapsAndGradientsPointTheSameWay) {
     ASSERT_EQ(gradient.scalar_type(), torch::kFloat32) << name;
     EXPECT_GT(alike(value.grad(), gradient), 0.98) << name;
   }
+}
+
+TEST(TrainableNetwork, LearnsInBfloat16WhatItLearnsInFloat32) {
+  const torch::Tensor pixels = some_pixels(4, 32);
+  const torch::Tensor wanted = torch::randn({4, 16});
+  const auto losses = [&](Precision precision) {
+    TrainableNetwork network(lived_in("small"), torch::kCPU, precision);
+    OptimiserParams params;
+    params.learning_rate = 3e-3;
+    Optimiser optimiser(params, {{"all", params.learning_rate, 0.0, network.parameters()}});
+    std::vector<double> values;
+    for (int step = 0; step < 12; ++step) {
+      optimiser.zero_gradients();
+      const torch::Tensor loss = (network.forward(pixels).mean({2, 3}) - wanted).square().mean();
+      values.push_back(loss.item<double>());
+      loss.backward();
+      optimiser.step(1.0);
+    }
+    return values;
+  };
+  const std::vector<double> exact = losses(Precision::float32);
+  const std::vector<double> coarse = losses(Precision::bfloat16);
+  EXPECT_LT(coarse.back(), 0.5 * coarse.front());
+  EXPECT_NEAR(coarse.front(), exact.front(), 0.02 * exact.front());
+  EXPECT_NEAR(coarse.back(), exact.back(), 0.2 * exact.front());
 }
 
 TEST(TrainableNetwork, CalibratedMapsHaveMeanZeroAndVarianceOne) {
