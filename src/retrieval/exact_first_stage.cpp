@@ -65,7 +65,7 @@ class ExactFirstStage final : public FirstStage {
     Ranking ranking{queries.count, std::min(depth, available), {}, {}};
     ranking.ids.resize(ranking.queries * ranking.depth);
     ranking.scores.resize(ranking.queries * ranking.depth);
-    if (ranking.depth == 0) return ranking;
+    if (ranking.ids.empty()) return ranking;
     const auto threads = static_cast<std::size_t>(thread_count(threads_));
     if (queries.count < threads) {
       search_in_parts(queries, exclude, threads, ranking);
