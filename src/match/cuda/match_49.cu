@@ -19,17 +19,41 @@ constexpr int kChunks = kDim / 32;
 constexpr int kThreads = 64;
 constexpr int kColumnBlocks = 7;  // of 8
 
+// The globals take part as further cells, in the padding: row 49 and up are the source's, column 49
+// and up the target's. 16-bit cells need a cell for each part of a global; float32 ones have their
+// own two planes.
+template <class Cell>
+constexpr int kGlobalCells = CellTraits<Cell>::kPlanes == 2 ? 1 : CellTraits<Cell>::kGlobalParts;
+
 template <class Cell>
 struct Shared {
   float similarity[kCells * kCells];  // an odd stride: neither rows nor columns meet in one bank
-  float source_weight[kCells];
-  float target_weight[CellTraits<Cell>::kGlobalParts][kColumnBlocks * 8];
+  float source_weight[kGlobalCells<Cell>][kCells];  // they add up
+  float target_weight[kGlobalCells<Cell>][kCells];
   alignas(16) float a[kPadded];
   alignas(16) float b[kPadded];
   float sums[3][2];  // of the two warps
   GlobalParts<Cell, kDim> source_global;
   GlobalParts<Cell, kDim> target_global;
 };
+
+// Octet t of a chunk of a cell, of the global behind the last one, or nothing.
+template <class Cell>
+__device__ Octet<CellTraits<Cell>::kPlanes> load_cell(const Cell* cells,
+                                                      const GlobalParts<Cell, kDim>& global,
+                                                      int cell, int chunk, int t) {
+  if (cell < kCells) return load_octet(cells + cell * kDim + chunk * 32, t);
+  Octet<CellTraits<Cell>::kPlanes> octet = {};
+  if (cell < kCells + kGlobalCells<Cell>) {
+#pragma unroll
+    for (int plane = 0; plane < CellTraits<Cell>::kPlanes; ++plane) {
+      const Octet<1> part = global.octet(chunk, t, cell - kCells + plane);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) octet.plane[plane][k] = part.plane[0][k];
+    }
+  }
+  return octet;
+}
 
 template <class Cell>
 __device__ void correlate(const PairWork& work, const Pair& pair, Shared<Cell>& shared) {
@@ -44,53 +68,32 @@ __device__ void correlate(const PairWork& work, const Pair& pair, Shared<Cell>& 
       static_cast<const Cell*>(work.sources.cells) + pair.source * (kCells * kDim);
   const Cell* targets =
       static_cast<const Cell*>(work.targets.cells) + pair.target * (kCells * kDim);
-  const auto load = [t](const Cell* cells, int cell, int chunk) {
-    return cell < kCells ? load_octet(cells + cell * kDim + chunk * 32, t) : Operand{};
-  };
-  if (warp == 0) {
-    shared.source_global.store(
-        __ldg(reinterpret_cast<const float4*>(work.sources.globals + pair.source * kDim) + lane),
-        lane);
-  } else {
-    shared.target_global.store(
-        __ldg(reinterpret_cast<const float4*>(work.targets.globals + pair.target * kDim) + lane),
-        lane);
-  }
+  const DeviceGrids& side = warp == 0 ? work.sources : work.targets;
+  const std::int64_t index = warp == 0 ? pair.source : pair.target;
+  (warp == 0 ? shared.source_global : shared.target_global)
+      .store(__ldg(reinterpret_cast<const float4*>(side.globals + index * kDim) + lane), lane);
   __syncthreads();
-  float similarity[2][kColumnBlocks][4] = {};
-  float source_weight[2][4] = {};
-  float target_weight[kColumnBlocks][4] = {};
-  const Octet<1> nothing = {};
+  float sums[2][kColumnBlocks][4] = {};
 #pragma unroll
   for (int c = 0; c < kChunks; ++c) {
     Operand upper[2];
     Operand lower[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      upper[half] = load(sources, warp * 32 + half * 16 + row, c);
-      lower[half] = load(sources, warp * 32 + half * 16 + row + 8, c);
-    }
-    const Octet<1> from_target = shared.target_global.octet(c, t, row);
-    const Octet<1> from_source = shared.source_global.octet(c, t, row);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      multiply_planes<Part>(source_weight[half], upper[half], lower[half], from_target);
+      const int cell = warp * 32 + half * 16 + row;
+      upper[half] = load_cell(sources, shared.source_global, cell, c, t);
+      lower[half] = load_cell(sources, shared.source_global, cell + 8, c, t);
     }
 #pragma unroll
     for (int block = 0; block < kColumnBlocks; ++block) {
-      const Operand right = load(targets, block * 8 + row, c);
+      const Operand right = load_cell(targets, shared.target_global, block * 8 + row, c, t);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        multiply_planes<Part>(similarity[half][block], upper[half], lower[half], right);
-      }
-      // Each warp weighs half of the targets.
-      if (block % 2 == warp) {
-        multiply_planes<Part>(target_weight[block], from_source, nothing, right);
+        multiply_planes<Part>(sums[half][block], upper[half], lower[half], right);
       }
     }
   }
 
-  const int column = lane % 4 * 2;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
 #pragma unroll
@@ -98,30 +101,16 @@ __device__ void correlate(const PairWork& work, const Pair& pair, Shared<Cell>& 
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
         const int i = warp * 32 + half * 16 + row + k / 2 * 8;
-        const int j = block * 8 + column + k % 2;
-        if (i < kCells && j < kCells) {
-          shared.similarity[i * kCells + j] = similarity[half][block][k];
+        const int j = block * 8 + t * 2 + k % 2;
+        const float sum = sums[half][block][k];
+        if (i < kCells && j < kCells) shared.similarity[i * kCells + j] = sum;
+        if (i < kCells && j >= kCells && j < kCells + kGlobalCells<Cell>) {
+          shared.source_weight[j - kCells][i] = sum;
+        }
+        if (j < kCells && i >= kCells && i < kCells + kGlobalCells<Cell>) {
+          shared.target_weight[i - kCells][j] = sum;
         }
       }
-    }
-  }
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float upper = source_weight[half][0] + source_weight[half][1];
-    float lower = source_weight[half][2] + source_weight[half][3];
-    if (Traits::kGlobalParts > 2) {
-      upper += __shfl_xor_sync(kWholeWarp, upper, 1);
-      lower += __shfl_xor_sync(kWholeWarp, lower, 1);
-    }
-    const int i = warp * 32 + half * 16 + row;
-    if (lane % 4 == 0 && i < kCells) shared.source_weight[i] = upper;
-    if (lane % 4 == 0 && i + 8 < kCells) shared.source_weight[i + 8] = lower;
-  }
-#pragma unroll
-  for (int block = 0; block < kColumnBlocks; ++block) {
-    if (row < Traits::kGlobalParts && block % 2 == warp) {
-      shared.target_weight[row][block * 8 + column] = target_weight[block][0];
-      shared.target_weight[row][block * 8 + column + 1] = target_weight[block][1];
     }
   }
 }
@@ -182,9 +171,9 @@ __global__ void __launch_bounds__(kThreads, 6) match_49(const __grid_constant__ 
     float source_marginal = 1.0f;
     float target_marginal = 1.0f;
     if (work.cross_correlation) {
-      source_marginal = shared.source_weight[clamped];
-      target_marginal = shared.target_weight[0][clamped];
-      for (int part = 1; part < CellTraits<Cell>::kGlobalParts; ++part) {
+      source_marginal = target_marginal = 0.0f;
+      for (int part = 0; part < kGlobalCells<Cell>; ++part) {
+        source_marginal += shared.source_weight[part][clamped];
         target_marginal += shared.target_weight[part][clamped];
       }
     }
