@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "diml/explain.h"
+
+namespace diml {
+
+// The explanation as programs read it: `diml explain`, the server and the page all have it from
+// here. docs/explain.md has the fields.
+nlohmann::ordered_json json_of(const Explanation& explanation, std::size_t most_pairs = kAllPairs);
+
+}  // namespace diml

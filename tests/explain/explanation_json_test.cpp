@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "diml/error.h"
+#include "diml/explain.h"
+#include "random_grid.h"
+
+namespace diml {
+namespace {
+
+Explanation unequal() {
+  const EmbeddingGrid source = test::random_grid(15, 8, 3);
+  const EmbeddingGrid target = test::random_grid(8, 8, 103);
+  MatchParams params;
+  params.marginals = MarginalRule::uniform;
+  params.transport.lambda = 0.1;
+  return explain(source, target, params, {3, 5}, {2, 4});
+}
+
+TEST(ExplanationJson, HasTheFieldsThatOthersRelyOn) {
+  const nlohmann::json json = nlohmann::json::parse(to_json(unequal()));
+  EXPECT_EQ(json.at("rows_source"), 3);
+  EXPECT_EQ(json.at("cols_source"), 5);
+  EXPECT_EQ(json.at("rows_target"), 2);
+  EXPECT_EQ(json.at("cols_target"), 4);
+  EXPECT_EQ(json.at("plan").size(), 15u);
+  EXPECT_EQ(json.at("plan").at(14).size(), 8u);
+  EXPECT_EQ(json.at("similarity").at(0).size(), 8u);
+  EXPECT_EQ(json.at("marginals").at("source").size(), 15u);
+  EXPECT_EQ(json.at("marginals").at("target").size(), 8u);
+  EXPECT_EQ(json.at("params").at("marginals"), "uniform");
+  EXPECT_EQ(json.at("params").at("solver"), "reference");
+  EXPECT_DOUBLE_EQ(json.at("total").get<double>(),
+                   json.at("score").get<double>() + json.at("cosine").get<double>());
+  double sum = 0.0;
+  for (const auto& pair : json.at("pairs")) {
+    const std::size_t i = pair.at("source");
+    const std::size_t j = pair.at("target");
+    EXPECT_EQ(pair.at("mass"), json.at("plan").at(i).at(j));
+    EXPECT_EQ(pair.at("similarity"), json.at("similarity").at(i).at(j));
+    sum += pair.at("contribution").get<double>();
+  }
+  EXPECT_NEAR(sum, json.at("score").get<double>(), 1e-9);
+}
+
+TEST(ExplanationJson, ReadBackItIsTheSame) {
+  const Explanation why = unequal();
+  for (const std::size_t listed : {kAllPairs, std::size_t{7}, std::size_t{0}}) {
+    const Explanation again = explanation_from_json(to_json(why, listed));
+    EXPECT_EQ(to_json(again), to_json(why));
+    EXPECT_EQ(again.params.transport.lambda, 0.1);
+    EXPECT_EQ(again.source, why.source);
+  }
+}
+
+TEST(ExplanationJson, ListsAsManyPairsAsAreWanted) {
+  const auto json = nlohmann::json::parse(to_json(unequal(), 7));
+  EXPECT_EQ(json.at("pairs").size(), 7u);
+  EXPECT_EQ(json.at("weakest").size(), 15u);
+}
+
+TEST(ExplanationJson, RefusesWhatIsNone) {
+  const std::string whole = to_json(unequal(), 0);
+  EXPECT_THROW(explanation_from_json(""), Error);
+  EXPECT_THROW(explanation_from_json("[]"), Error);
+  EXPECT_THROW(explanation_from_json("{\"score\": 1}"), Error);
+  EXPECT_THROW(explanation_from_json(whole.substr(0, whole.size() / 2)), Error);
+  auto json = nlohmann::json::parse(whole);
+  json["plan"].erase(0);
+  EXPECT_THROW(explanation_from_json(json.dump()), Error);
+  json = nlohmann::json::parse(whole);
+  json["rows_source"] = -1;
+  EXPECT_THROW(explanation_from_json(json.dump()), Error);
+  json = nlohmann::json::parse(whole);
+  json["params"]["solver"] = "magic";
+  EXPECT_THROW(explanation_from_json(json.dump()), Error);
+}
+
+}  // namespace
+}  // namespace diml
