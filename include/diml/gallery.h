@@ -79,6 +79,11 @@ struct GalleryVectors {
   std::vector<float> globals;        // [ids, dim]
 };
 
+struct GalleryLabels {
+  std::vector<std::int64_t> ids;     // ascending
+  std::vector<std::int64_t> labels;  // [ids]
+};
+
 // A gallery as it was at one moment, whatever is added and removed meanwhile. For one thread at a
 // time. While it lives the space of what is removed is not used again: let go of it soon.
 class GallerySnapshot {
@@ -105,6 +110,7 @@ class GallerySnapshot {
   void read_cells(std::int64_t id, std::byte* out) const;
 
   GalleryVectors vectors(const Progress& progress = {}) const;
+  GalleryLabels labels() const;
 
  private:
   friend class GalleryVerifier;

@@ -27,6 +27,13 @@ struct GalleryHit {
   float global = 0.0F;              // cosine of the global vectors
   std::optional<float> structural;  // none behind the candidates that are re-ranked
   float total = 0.0F;               // what the order is by: their sum, or the cosine alone
+  std::size_t first_rank = 0;       // its place before re-ranking, from 1
+};
+
+// What one search may do otherwise than the GallerySearch it goes through.
+struct SearchChoice {
+  std::size_t rerank = 100;
+  MatchParams match{};
 };
 
 // Finds the images of a gallery that resemble a query: candidates by the cosine of globals, the
@@ -53,6 +60,14 @@ class GallerySearch {
   // shape. exclude: [queries], the id that each must not find (itself), -1 for none; or empty.
   std::vector<std::vector<GalleryHit>> search(GridSetView queries, std::size_t top,
                                               std::span<const std::int64_t> exclude = {}) const;
+  std::vector<std::vector<GalleryHit>> search(GridSetView queries, std::size_t top,
+                                              std::span<const std::int64_t> exclude,
+                                              const SearchChoice& choice) const;
+
+  // Candidates that somebody else found, all of them re-ordered by cosine + structural similarity.
+  // query: a set of one. Throws where an id is not there. first_rank is the place in `ids`.
+  std::vector<GalleryHit> rerank(GridSetView query, std::span<const std::int64_t> ids,
+                                 const MatchParams& match) const;
 
   // Takes in what has changed since; whether something had. Searches that run meanwhile go on with
   // what they began with. An index is left for the exact first stage.
@@ -70,7 +85,8 @@ class GallerySearch {
                                                  std::span<const std::int64_t> exclude) const;
   std::vector<GalleryHit> ranked(const GallerySnapshot& snapshot, GridSetView queries,
                                  std::size_t query, std::vector<Candidate> candidates,
-                                 std::size_t top) const;
+                                 std::size_t top, const SearchChoice& choice) const;
+  void expect_shape(GridSetView queries) const;
 
   Gallery gallery_;
   GallerySearchParams params_;

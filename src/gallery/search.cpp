@@ -19,6 +19,7 @@ struct GallerySearch::Candidate {
   std::int64_t id = 0;
   float cosine = 0.0F;
   std::optional<float> structural;
+  std::size_t first_rank = 0;
 
   float total() const { return cosine + structural.value_or(0.0F); }
 };
@@ -89,7 +90,7 @@ std::vector<std::vector<GallerySearch::Candidate>> GallerySearch::candidates(
       for (const std::int64_t id : loaded.index->nearest({query, dim}, kCandidatesPerHit * depth)) {
         if ((!exclude.empty() && exclude[q] == id) || !snapshot.contains(id)) continue;
         snapshot.read_global(id, global.data());
-        all[q].push_back({id, std::inner_product(query, query + dim, global.data(), 0.0F), {}});
+        all[q].push_back({id, std::inner_product(query, query + dim, global.data(), 0.0F), {}, 0});
       }
       std::sort(all[q].begin(), all[q].end(), [](const Candidate& x, const Candidate& y) {
         return x.cosine != y.cosine ? x.cosine > y.cosine : x.id < y.id;
@@ -113,7 +114,7 @@ std::vector<std::vector<GallerySearch::Candidate>> GallerySearch::candidates(
       const std::int64_t place = ranking.ids_of(q)[k];
       if (place < 0 || (!places.empty() && places[q] == place)) continue;
       const std::int64_t id = ids[static_cast<std::size_t>(place)];
-      if (snapshot.contains(id)) all[q].push_back({id, ranking.scores_of(q)[k], {}});
+      if (snapshot.contains(id)) all[q].push_back({id, ranking.scores_of(q)[k], {}, 0});
     }
   }
   return all;
@@ -121,8 +122,9 @@ std::vector<std::vector<GallerySearch::Candidate>> GallerySearch::candidates(
 
 std::vector<GalleryHit> GallerySearch::ranked(const GallerySnapshot& snapshot, GridSetView queries,
                                               std::size_t query, std::vector<Candidate> candidates,
-                                              std::size_t top) const {
-  const std::size_t head = std::min(params_.rerank, candidates.size());
+                                              std::size_t top, const SearchChoice& choice) const {
+  for (std::size_t k = 0; k < candidates.size(); ++k) candidates[k].first_rank = k + 1;
+  const std::size_t head = std::min(choice.rerank, candidates.size());
   std::vector<std::int64_t> ids;
   std::vector<Pair> pairs;
   for (std::size_t k = 0; k < head; ++k) {
@@ -131,7 +133,7 @@ std::vector<GalleryHit> GallerySearch::ranked(const GallerySnapshot& snapshot, G
   }
   const StoredGrids stored = snapshot.grids(ids);
   std::vector<float> scores(head);
-  if (head > 0) matcher_->score({queries, stored.view(), pairs}, params_.match, scores);
+  if (head > 0) matcher_->score({queries, stored.view(), pairs}, choice.match, scores);
   for (std::size_t k = 0; k < head; ++k) candidates[k].structural = scores[k];
   std::sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(head),
             [](const Candidate& x, const Candidate& y) {
@@ -140,29 +142,54 @@ std::vector<GalleryHit> GallerySearch::ranked(const GallerySnapshot& snapshot, G
   std::vector<GalleryHit> hits;
   for (std::size_t k = 0; k < std::min(top, candidates.size()); ++k) {
     const Candidate& one = candidates[k];
-    hits.push_back({snapshot.item(one.id), one.cosine, one.structural, one.total()});
+    hits.push_back(
+        {snapshot.item(one.id), one.cosine, one.structural, one.total(), one.first_rank});
   }
   return hits;
 }
 
-std::vector<std::vector<GalleryHit>> GallerySearch::search(
-    GridSetView queries, std::size_t top, std::span<const std::int64_t> exclude) const {
+void GallerySearch::expect_shape(GridSetView queries) const {
   GalleryFormat given = gallery_.format();
   given.cells_per_grid = queries.cells_per_grid;
   given.dim = queries.dim;
   expect_same_embedding(gallery_.format(), given, "the query");
+}
+
+std::vector<std::vector<GalleryHit>> GallerySearch::search(
+    GridSetView queries, std::size_t top, std::span<const std::int64_t> exclude) const {
+  return search(queries, top, exclude, {params_.rerank, params_.match});
+}
+
+std::vector<std::vector<GalleryHit>> GallerySearch::search(GridSetView queries, std::size_t top,
+                                                           std::span<const std::int64_t> exclude,
+                                                           const SearchChoice& choice) const {
+  expect_shape(queries);
   if (!exclude.empty() && exclude.size() != queries.size) {
     throw Error("as many excluded ids are needed as there are queries");
   }
   const std::shared_ptr<const Loaded> state = loaded();
   const GallerySnapshot snapshot = gallery_.snapshot();
   std::vector<std::vector<Candidate>> found =
-      candidates(*state, snapshot, queries, std::max(top, params_.rerank), exclude);
+      candidates(*state, snapshot, queries, std::max(top, choice.rerank), exclude);
   std::vector<std::vector<GalleryHit>> hits;
   for (std::size_t q = 0; q < queries.size; ++q) {
-    hits.push_back(ranked(snapshot, queries, q, std::move(found[q]), top));
+    hits.push_back(ranked(snapshot, queries, q, std::move(found[q]), top, choice));
   }
   return hits;
+}
+
+std::vector<GalleryHit> GallerySearch::rerank(GridSetView query, std::span<const std::int64_t> ids,
+                                              const MatchParams& match) const {
+  expect_shape(query);
+  const GallerySnapshot snapshot = gallery_.snapshot();
+  std::vector<Candidate> given;
+  std::vector<float> global(query.dim);
+  for (const std::int64_t id : ids) {
+    snapshot.read_global(id, global.data());
+    const float* first = query.globals;
+    given.push_back({id, std::inner_product(first, first + query.dim, global.data(), 0.0F), {}, 0});
+  }
+  return ranked(snapshot, query, 0, std::move(given), ids.size(), {ids.size(), match});
 }
 
 }  // namespace diml

@@ -152,4 +152,17 @@ GalleryVectors GallerySnapshot::vectors(const Progress& progress) const {
   return all;
 }
 
+GalleryLabels GallerySnapshot::labels() const {
+  GalleryLabels all;
+  Cursor cursor(*transaction_, Table::globals);
+  while (cursor.next()) {
+    const std::int64_t id = gallery::id_of(cursor.key());
+    GlobalRecord global;
+    if (!gallery::decode(cursor.value(), format_.dim, global)) refuse_damaged(folder(), id);
+    all.ids.push_back(id);
+    all.labels.push_back(global.label);
+  }
+  return all;
+}
+
 }  // namespace diml

@@ -60,6 +60,40 @@ TEST_F(GallerySearchTest, AnImageOfTheGalleryFindsItselfUnlessExcluded) {
   EXPECT_EQ(std::count(ids.begin(), ids.end(), 8), 0);
 }
 
+TEST_F(GallerySearchTest, EachHitKnowsItsPlaceBeforeReRanking) {
+  const GallerySearch search(filled());
+  const std::vector<GalleryHit> plain = search.search(some(4, 1), 30, {}, {.rerank = 0})[0];
+  for (std::size_t k = 0; k < plain.size(); ++k) {
+    EXPECT_EQ(plain[k].first_rank, k + 1);
+    EXPECT_FALSE(plain[k].structural.has_value());
+  }
+  const std::vector<GalleryHit> hits = search.search(some(4, 1), 30, {}, {.rerank = 30})[0];
+  EXPECT_NE(ids_of(hits), ids_of(plain));
+  for (const GalleryHit& hit : hits) EXPECT_EQ(plain[hit.first_rank - 1].item.id, hit.item.id);
+}
+
+TEST_F(GallerySearchTest, ReRanksWhatOthersFoundAsItsOwnSearchDoes) {
+  const GallerySearch search(filled(), {.rerank = 20});
+  const std::vector<GalleryHit> own = search.search(some(7, 1), 20)[0];
+  std::vector<std::int64_t> given = ids_of(own);
+  std::sort(given.begin(), given.end());
+  const std::vector<GalleryHit> again = search.rerank(some(7, 1), given, {});
+  EXPECT_EQ(ids_of(again), ids_of(own));
+  for (std::size_t k = 0; k < own.size(); ++k) {
+    EXPECT_NEAR(again[k].global, own[k].global, 1e-6);
+    EXPECT_EQ(again[k].structural, own[k].structural);
+    EXPECT_EQ(given[again[k].first_rank - 1], again[k].item.id);
+  }
+  const std::vector<std::int64_t> unknown = {3, 9999};
+  expect_refused([&] { (void)search.rerank(some(7, 1), unknown, {}); }, "has no item 9999");
+}
+
+TEST_F(GallerySearchTest, LabelsAreThoseOfTheVectors) {
+  const GallerySnapshot snapshot = filled().snapshot();
+  EXPECT_EQ(snapshot.labels().ids, snapshot.vectors().ids);
+  EXPECT_EQ(snapshot.labels().labels, snapshot.vectors().labels);
+}
+
 TEST_F(GallerySearchTest, AnEmptyGalleryHasNoHits) {
   const GallerySearch search(Gallery::create(folder_ / "g", format()));
   EXPECT_TRUE(search.search(some(0, 2), 10)[1].empty());
