@@ -1,0 +1,77 @@
+#include "diml/explain_page.h"
+
+#include "base/base64.h"
+#include "embedded/match_view.css.h"
+#include "embedded/match_view.js.h"
+#include "explanation_json.h"
+
+namespace diml {
+namespace {
+
+constexpr int kQuality = 90;
+
+// Refuses every address but pictures in the file itself, whatever the rest says.
+constexpr const char* kHead = R"(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+      content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>Why these two match</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; }
+</style>
+<style>
+)";
+
+constexpr const char* kCall = R"(
+const given = JSON.parse(document.getElementById("given").textContent);
+drawMatch(document.getElementById("match"), given.explanation, given);
+)";
+
+std::string data_address(const Image& image) {
+  return "data:image/jpeg;base64," + base64(encode_jpeg(image, kQuality));
+}
+
+// Within a script element nothing may look like markup; JSON has another way to write it.
+std::string safe_in_script(const std::string& json) {
+  std::string safe;
+  safe.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<' || c == '>' || c == '&') {
+      safe += c == '<' ? "\\u003c" : c == '>' ? "\\u003e" : "\\u0026";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string explain_page(const Explanation& explanation, const Image& source, const Image& target,
+                         const FigureParams& params) {
+  nlohmann::ordered_json given;
+  // The matrices hold every pair; the page lists them itself.
+  given["explanation"] = json_of(explanation, 0);
+  given["sourceImage"] = data_address(source);
+  given["targetImage"] = data_address(target);
+  given["sourceName"] = params.source_name;
+  given["targetName"] = params.target_name;
+  given["arrows"] = params.strongest;
+  // A file name may be any bytes.
+  const std::string text = given.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string page = kHead;
+  page += embedded::match_view_css;
+  page += "</style>\n</head>\n<body>\n<main id=\"match\"></main>\n";
+  page += "<script type=\"application/json\" id=\"given\">" + safe_in_script(text) + "</script>\n";
+  page += "<script type=\"module\">\n";
+  page += embedded::match_view_js;
+  page += kCall;
+  page += "</script>\n</body>\n</html>\n";
+  return page;
+}
+
+}  // namespace diml
