@@ -124,6 +124,34 @@ macro(diml_look_for_GALLERY)
   endif()
 endmacro()
 
+macro(diml_look_for_SERVER)
+  find_path(DIML_HTTPLIB_INCLUDE httplib.h)
+  find_library(DIML_HTTPLIB_LIBRARY cpp-httplib)
+  find_package(OpenSSL QUIET)
+  # As Debian's library was compiled; the classes differ without. Later versions ask for other overrides.
+  set(DIML_HTTPLIB_DEFINITIONS CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
+  if(DIML_WITH_GALLERY AND DIML_WITH_IMAGES AND (DIML_WITH_ONEDNN OR DIML_WITH_TORCH) AND OPENSSL_FOUND
+      AND DIML_HTTPLIB_INCLUDE AND DIML_HTTPLIB_LIBRARY)
+    include(CheckCXXSourceCompiles)
+    set(CMAKE_REQUIRED_FLAGS "-std=c++20")
+    list(TRANSFORM DIML_HTTPLIB_DEFINITIONS PREPEND -D OUTPUT_VARIABLE CMAKE_REQUIRED_DEFINITIONS)
+    set(CMAKE_REQUIRED_INCLUDES ${DIML_HTTPLIB_INCLUDE} ${OPENSSL_INCLUDE_DIR})
+    set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+    check_cxx_source_compiles("
+      #include <httplib.h>
+      struct Ours : httplib::Server {
+        bool one(httplib::Stream& stream, bool& closed) { return process_request(stream, false, closed, {}); }
+        bool process_and_close_socket(socket_t) override { return true; }
+      };
+      int main() { return Ours().is_valid() ? 0 : 1; }" DIML_HTTPLIB_COMPILES)
+    unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
+    foreach(kind FLAGS DEFINITIONS INCLUDES)
+      unset(CMAKE_REQUIRED_${kind})
+    endforeach()
+    set(DIML_WITH_SERVER ${DIML_HTTPLIB_COMPILES})
+  endif()
+endmacro()
+
 macro(diml_look_for_FAISS)
   find_package(faiss CONFIG QUIET)
   if(faiss_FOUND AND DIML_WITH_GALLERY)
@@ -185,6 +213,7 @@ diml_feature(TORCH "training, TorchScript models" "libtorch-dev libyaml-cpp-dev"
 diml_feature(NCCL "training on several GPUs" "NCCL")
 diml_feature(GALLERY "galleries that are searched" "liblmdb-dev nlohmann-json3-dev")
 diml_feature(FAISS "approximate search of large galleries" "libfaiss-dev")
+diml_feature(SERVER "galleries over HTTP, and their page" "libcpp-httplib-dev")
 diml_feature(CLI "the diml program" "libcli11-dev nlohmann-json3-dev")
 diml_feature(TESTS "the tests" "libgtest-dev")
 diml_feature(BENCHMARKS "the benchmarks" "libbenchmark-dev")

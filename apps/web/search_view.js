@@ -1,0 +1,125 @@
+// A photo, or one of the gallery, and what resembles it: by the cosine alone, and after structural re-ranking.
+
+import * as api from "./api.js";
+import { pictureOf, slot, thumbnailOf } from "./choose.js";
+import { delayed, el, labelText, latest, shortPath } from "./elements.js";
+
+const bar = (kind, value) => {
+  const fill = el("span", { class: `bar-fill ${kind}` });
+  fill.style.width = `${Math.max(0, Math.min(1, value)) * 100}%`;
+  return el("span", { class: "bar", "aria-hidden": "true" }, fill);
+};
+
+function score(name, kind, value) {
+  return el("span", { class: "score" }, el("span", { class: "score-name" }, name),
+            value === null ? el("span", { class: "bar" }) : bar(kind, value),
+            el("span", { class: "number", "data-score": name }, value === null ? "–" : value.toFixed(4)));
+}
+
+function move(hit) {
+  const up = hit.first_rank - hit.rank;
+  const words = up > 0 ? `▲ ${up}` : up < 0 ? `▼ ${-up}` : "=";
+  const kind = up > 0 ? "up" : up < 0 ? "down" : "same";
+  return el("span", { class: `move ${kind}`, title: `was ${hit.first_rank}. by the cosine alone` },
+            words, el("span", { class: "visually-hidden" }, ` was ${hit.first_rank}`));
+}
+
+function card(hit, page, query) {
+  const compare = page.address("compare", { a: query.key, b: hit.id });
+  const same = query.label !== undefined && query.label >= 0 && query.label === hit.label;
+  return el("li", { class: same ? "card same" : "card", "data-id": hit.id },
+    el("a", { href: compare, class: "card-picture", title: "Why? Compare the two" },
+      thumbnailOf(hit.id, shortPath(hit.path)), el("span", { class: "rank" }, String(hit.rank)), move(hit)),
+    el("div", { class: "card-words" },
+      score("global", "global", hit.global), score("structural", "structural", hit.structural),
+      el("span", { class: "score total" }, el("span", { class: "score-name" }, "total"), el("span", {}),
+         el("span", { class: "number", "data-score": "total" }, hit.total.toFixed(4))),
+      el("span", { class: "path" }, shortPath(hit.path)),
+      el("span", { class: "card-links" }, el("span", { class: "tag" }, labelText(hit.label)),
+         el("a", { href: compare }, "Why?"), el("a", { href: page.address("search", { ...page.state, photo: undefined, id: hit.id }) }, "Search"))));
+}
+
+// Lines from a hit's place by the cosine to its place after re-ranking.
+function slopes(hits) {
+  const SVG = "http://www.w3.org/2000/svg";
+  const shown = hits.slice(0, 20);
+  const depth = Math.max(...shown.map((hit) => Math.min(hit.first_rank, 30)), shown.length);
+  const height = 18 * depth + 30;
+  const svg = document.createElementNS(SVG, "svg");
+  const put = (name, attributes, text) => {
+    const element = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    if (text !== undefined) element.textContent = text;
+    svg.append(element);
+  };
+  svg.setAttribute("viewBox", `0 0 200 ${height}`);
+  svg.setAttribute("class", "slopes");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", "Places by the cosine alone, and after re-ranking");
+  put("text", { x: 30, y: 12, class: "slope-title", "text-anchor": "middle" }, "cosine");
+  put("text", { x: 165, y: 12, class: "slope-title", "text-anchor": "middle" }, "re-ranked");
+  const y = (rank) => 18 * rank + 12;
+  for (const hit of shown) {
+    const from = Math.min(hit.first_rank, depth);
+    const kind = hit.first_rank > hit.rank ? "up" : hit.first_rank < hit.rank ? "down" : "same";
+    put("path", { d: `M46 ${y(from)} C100 ${y(from)} 100 ${y(hit.rank)} 150 ${y(hit.rank)}`, class: `slope ${kind}` });
+    put("text", { x: 40, y: y(from) + 4, "text-anchor": "end" }, hit.first_rank > depth ? `${hit.first_rank} ⋯` : hit.first_rank);
+    put("text", { x: 156, y: y(hit.rank) + 4 }, hit.rank);
+  }
+  return svg;
+}
+
+function control(label, input, output) {
+  return el("label", { class: "control" }, el("span", {}, label), input, output);
+}
+
+export async function searchView(page) {
+  const { about, state } = page;
+  const query = await pictureOf(state.photo ?? state.id).catch((problem) => { page.tell(problem); return null; });
+  const results = el("section", { class: "results", "aria-live": "polite", "aria-label": "Hits" });
+  const fields = () => ({ top: Number(state.top ?? 12), rerank: Number(state.rerank ?? about.defaults.rerank),
+                          marginals: state.marginals ?? about.defaults.marginals,
+                          lambda: Number(state.lambda ?? about.defaults.lambda) });
+
+  const run = latest(async (signal) => {
+    if (!query) return;
+    try {
+      const found = await api.search(query, fields(), signal);
+      const seconds = 1000 * (found.seconds.embed + found.seconds.search);
+      results.replaceChildren(
+        el("p", { class: "summary" }, `${found.hits.length} of ${found.items} images in ${seconds.toFixed(1)} ms`),
+        el("div", { class: "found" },
+          el("ol", { class: "cards" }, ...found.hits.map((hit) => card(hit, page, query))),
+          found.hits.length > 0 && found.hits.some((hit) => hit.structural !== null)
+            ? el("aside", { class: "slopes-box" }, el("h2", {}, "How re-ranking moved them"), slopes(found.hits)) : null));
+      page.tell(null);
+    } catch (problem) {
+      page.tell(problem);
+    }
+  });
+  const soon = delayed(120, run);
+
+  const range = (name, least, most, text) => {
+    const value = fields()[name];
+    const output = el("output", {}, String(value));
+    const input = el("input", { type: "range", min: least, max: most, value, name,
+                                oninput: () => { output.textContent = input.value; page.note({ [name]: input.value }); soon(); } });
+    return control(text, input, output);
+  };
+  const marginals = el("select", { name: "marginals",
+                                   onchange: () => { page.note({ marginals: marginals.value }); run(); } },
+                       ...[["cross_correlation", "cross-correlation"], ["uniform", "uniform"]].map(([value, text]) =>
+                         el("option", { value, selected: fields().marginals === value }, text)));
+  run();
+  return [
+    el("section", { class: "panel" },
+      slot({ title: "Query", picture: query, photos: about.photos, galleryLink: page.address("gallery", {}),
+             change: (key) => page.go({ photo: key, id: undefined }) }),
+      el("div", { class: "controls" },
+        range("top", 1, 60, "hits"), range("rerank", 0, Math.min(500, about.limits.hits), "candidates re-ranked"),
+        control("marginals", marginals))),
+    query ? results : el("p", { class: "welcome" }, about.photos
+      ? "Drop a photo, or pick an image of the gallery, to see what resembles it and why."
+      : "Pick an image of the gallery to see what resembles it and why."),
+  ];
+}

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "connection.h"
+
+namespace diml::server {
+
+// A request as the routes see it: whole, within the limits, allowed.
+struct Call {
+  std::map<std::string, std::string> query;
+  std::int64_t id = -1;  // where the route has {id}
+  std::string content_type;
+  std::string body;
+  std::string known_tag;  // If-None-Match
+  Clock::time_point deadline;
+};
+
+struct Reply {
+  int status = 200;
+  std::string type = "application/json";
+  std::string body{};
+  std::vector<std::pair<std::string, std::string>> headers{};
+};
+
+}  // namespace diml::server

@@ -1,0 +1,112 @@
+#include "embed_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace diml::server {
+namespace {
+
+// More gain nothing on a CPU, and each one waits for all of them.
+constexpr std::size_t kMostInBatch = 8;
+
+}  // namespace
+
+EmbedQueue::EmbedQueue(GalleryFormat format, std::unique_ptr<Embedder> embedder,
+                       std::size_t most_waiting)
+    : format_(std::move(format)),
+      embedder_(std::move(embedder)),
+      most_waiting_(most_waiting),
+      thread_([this] { serve(); }) {}
+
+EmbedQueue::~EmbedQueue() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  arrived_.notify_all();
+  thread_.join();
+}
+
+StoredGrids EmbedQueue::embed(Clock::time_point deadline, std::vector<Image> images) {
+  StoredGrids grids(format_, images.size());
+  std::vector<std::shared_ptr<Photo>> photos;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    photos.push_back(std::make_shared<Photo>());
+    photos.back()->image = std::move(images[i]);
+    photos.back()->cells = grids.cells_of(i);
+    photos.back()->global = grids.global_of(i);
+  }
+  const auto all = [&](auto is) { return std::all_of(photos.begin(), photos.end(), is); };
+  const auto begun = [](const auto& photo) { return photo->state != Photo::State::waiting; };
+  const auto ended = [](const auto& photo) { return photo->state == Photo::State::done; };
+
+  std::unique_lock lock(mutex_);
+  if (line_.size() + photos.size() > most_waiting_) {
+    throw Refusal(kBusy, "too many photos wait for the network: try again in a moment");
+  }
+  line_.insert(line_.end(), photos.begin(), photos.end());
+  arrived_.notify_one();
+  done_.wait_until(lock, deadline, [&] { return all(begun); });
+  if (!all(begun)) {
+    std::erase_if(line_, [&](const auto& one) {
+      return std::find(photos.begin(), photos.end(), one) != photos.end();
+    });
+    // Those that have begun write into `grids`.
+    done_.wait(lock, [&] {
+      return all([&](const auto& photo) { return photo->state != Photo::State::running; });
+    });
+    throw Refusal(kBusy, "the network did not come to it in time: try again in a moment");
+  }
+  done_.wait(lock, [&] { return all(ended); });
+  for (const auto& photo : photos) {
+    if (photo->failure) std::rethrow_exception(photo->failure);
+  }
+  return grids;
+}
+
+void EmbedQueue::serve() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    arrived_.wait(lock, [&] { return closed_ || !line_.empty(); });
+    if (line_.empty()) return;
+    std::vector<std::shared_ptr<Photo>> batch;
+    while (!line_.empty() && batch.size() < kMostInBatch) {
+      batch.push_back(std::move(line_.front()));
+      line_.pop_front();
+      batch.back()->state = Photo::State::running;
+    }
+    ++count_.batches;
+    count_.images += batch.size();
+    lock.unlock();
+    done_.notify_all();  // whoever waits for it to begin
+    try {
+      embed_batch(batch);
+    } catch (...) {
+      for (const auto& photo : batch) photo->failure = std::current_exception();
+    }
+    lock.lock();
+    for (const auto& photo : batch) photo->state = Photo::State::done;
+    done_.notify_all();
+  }
+}
+
+void EmbedQueue::embed_batch(const std::vector<std::shared_ptr<Photo>>& batch) {
+  std::vector<Image> images;
+  for (const auto& photo : batch) images.push_back(std::move(photo->image));
+  const GridSet grids = embed_for(format_, *embedder_, images);
+  const std::size_t cell_bytes = format_.cells_per_grid * format_.dim * size_of(format_.type);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const GridView grid = grids[i];
+    std::memcpy(batch[i]->cells, grid.cells, cell_bytes);
+    std::memcpy(batch[i]->global, grid.global, format_.dim * sizeof(float));
+  }
+}
+
+EmbedQueue::Count EmbedQueue::count() const {
+  const std::lock_guard lock(mutex_);
+  Count now = count_;
+  now.waiting = line_.size();
+  return now;
+}
+
+}  // namespace diml::server

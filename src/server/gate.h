@@ -1,0 +1,12 @@
+#pragma once
+
+#include "head.h"
+#include "routes.h"
+
+namespace diml::server {
+
+// Whether this request may come in, judged by its head alone, before its body is read: the token,
+// other sites' pages in a browser, routes that are not there. Throws Refusal.
+void admit(const Head& head, const ServerParams& params);
+
+}  // namespace diml::server
