@@ -45,6 +45,10 @@ constexpr std::array kCommands = {
     Command{"critters", "Draw the built-in data set: creatures made of parts, with annotations",
             "diml critters --out critters --classes 60", define_critters},
 #endif
+#endif
+#if DIML_HAS_SERVER
+    Command{"serve", "A gallery over HTTP, with a page for people", "diml serve photos.gallery",
+            define_serve},
     Command{"list", "The losses, miners, samplers, backbones and data sets there are",
             "diml list losses", define_list},
     Command{"bench", "How fast this machine matches", "diml bench --grid 4 --dim 128",
