@@ -103,7 +103,7 @@ class Grid {
   }
 
   name(cell) {
-    return `row ${Math.floor(cell / this.cols) + 1}, column ${cell % this.cols + 1}`;
+    return `(${Math.floor(cell / this.cols)},${cell % this.cols})`;
   }
 }
 
@@ -219,7 +219,7 @@ class MatchView {
     if (at) {
       const grid = this[at.side];
       const even = grid.weights[at.cell] * grid.weights.length;
-      html(this.words, "p", "", `${at.side}, ${grid.name(at.cell)}: weighs ${short(even)} times as much as on average, ` +
+      html(this.words, "p", "", `${at.side} ${grid.name(at.cell)}: weighs ${short(even)} times as much as on average, ` +
                                 `adds ${sum.toFixed(4)} (${percent(share)} of the score).`);
     } else {
       html(this.words, "p", "", `The ${shown.length} strongest of ${count} pairs of parts add ${sum.toFixed(4)}, ` +
@@ -227,7 +227,7 @@ class MatchView {
     }
     const table = html(this.words, "table", "match-table");
     const head = html(html(table, "thead"), "tr");
-    for (const title of ["source", "target", `[flow, 1 = even] × [similarity] / ${count}`, "adds", "share"]) {
+    for (const title of ["source (row,column)", "target", `[flow, 1 = even] × [similarity] / ${count}`, "adds", "share"]) {
       html(head, "th", "", title);
     }
     const body = html(table, "tbody");

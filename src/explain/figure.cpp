@@ -32,7 +32,8 @@ constexpr double kBetween = 10.0;  // a photo and its heat map
 constexpr double kSide = 300.0;    // height of a picture, unless the labels need more
 constexpr double kLabelHeight = 21.0;
 constexpr double kLabelPitch = 27.0;
-constexpr double kBelow = 112.0;  // scales and the words at the foot
+constexpr double kBelow = 92.0;   // scales and the words at the foot
+constexpr double kWide = 1300.0;  // where those words take one line
 constexpr TextStyle kLabelText{11.5, kBlack, Align::centre};
 
 struct Arrow {
@@ -72,7 +73,7 @@ Layout layout_of(const Image& source, const Image& target, std::size_t labels) {
   layout.target = next(width_of(target), kBetween);
   layout.target_heat = next(width_of(target), 0.0);
   layout.width = x + kMargin;
-  layout.height = kTop + side + kBelow;
+  layout.height = kTop + side + kBelow + (layout.width < kWide ? 34.0 : 0.0);
   return layout;
 }
 
