@@ -24,12 +24,15 @@ struct Command {
 
 Run define_match(CLI::App& command);
 Run define_evaluate(CLI::App& command);
-Run define_embed(CLI::App& command);     // with networks
-Run define_weights(CLI::App& command);   // with networks
-Run define_train(CLI::App& command);     // with training
-Run define_critters(CLI::App& command);  // with the DRAWING feature
-Run define_index(CLI::App& command);     // with the GALLERY feature
-Run define_search(CLI::App& command);    // with the GALLERY feature
+Run define_embed(CLI::App& command);         // with networks
+Run define_weights(CLI::App& command);       // with networks
+Run define_explain(CLI::App& command);       // with networks
+Run define_explain_eval(CLI::App& command);  // with networks
+Run define_train(CLI::App& command);         // with training
+Run define_critters(CLI::App& command);      // with the DRAWING feature
+Run define_index(CLI::App& command);         // with the GALLERY feature
+Run define_search(CLI::App& command);        // with the GALLERY feature
+Run define_serve(CLI::App& command);         // with the SERVER feature
 Run define_generate(CLI::App& command);
 Run define_list(CLI::App& command);
 Run define_bench(CLI::App& command);

@@ -26,6 +26,13 @@ constexpr std::array kCommands = {
             define_embed},
     Command{"weights", "Fetch, import and look at trained networks", "diml weights get resnet50",
             define_weights},
+    Command{"explain", "Why two images are similar: part by part, with numbers that add up",
+            "diml explain a.jpg b.jpg --model resnet50 --no-projection --grid 7 --out why.html",
+            define_explain},
+    Command{
+        "explain-eval", "Whether explanations tell the truth, by people's annotations of parts",
+        "diml explain-eval --dataset cub200 --root CUB_200_2011 --model resnet50 --no-projection",
+        define_explain_eval},
 #endif
 #if DIML_HAS_TRAINING
     Command{
@@ -39,16 +46,16 @@ constexpr std::array kCommands = {
     Command{"search", "What in a gallery resembles a photo",
             "diml search photos.gallery photo.jpg --top 10", define_search},
 #endif
+#if DIML_HAS_SERVER
+    Command{"serve", "A gallery over HTTP, with a page for people", "diml serve photos.gallery",
+            define_serve},
+#endif
     Command{"generate", "Make grids to try things with: creatures made of parts",
             "diml generate --images 5000 --classes 100 --out creatures", define_generate},
 #if DIML_HAS_DRAWING
     Command{"critters", "Draw the built-in data set: creatures made of parts, with annotations",
             "diml critters --out critters --classes 60", define_critters},
 #endif
-#endif
-#if DIML_HAS_SERVER
-    Command{"serve", "A gallery over HTTP, with a page for people", "diml serve photos.gallery",
-            define_serve},
     Command{"list", "The losses, miners, samplers, backbones and data sets there are",
             "diml list losses", define_list},
     Command{"bench", "How fast this machine matches", "diml bench --grid 4 --dim 128",
