@@ -175,6 +175,7 @@ void Drawing::text(double x, double baseline, const std::string& text,
   ink(style.ink);
   cairo_move_to(cairo(), left, baseline);
   cairo_show_text(cairo(), text.c_str());
+  cairo_new_path(cairo());  // text leaves a point behind that the next line would begin at
 }
 
 double Drawing::paragraph(double x, double baseline, double width, const std::string& text,

@@ -142,9 +142,9 @@ void draw_chart(const Drawing& drawing, const std::vector<Curve>& curves, double
 
 void draw_legend(const Drawing& drawing, const std::vector<Curve>& curves, double x) {
   for (const Curve& curve : curves) {
-    drawing.line(x, kTop - 44.0, x + 18.0, kTop - 44.0, ink_of(curve.kept), 2.0);
+    drawing.line(x, 26.0, x + 18.0, 26.0, ink_of(curve.kept), 2.0);
     const TextStyle style{11.0, kBlack};
-    drawing.text(x + 24.0, kTop - 40.0, words_of(curve.kept), style);
+    drawing.text(x + 24.0, 30.0, words_of(curve.kept), style);
     x += 24.0 + drawing.width_of(words_of(curve.kept), style) + 22.0;
   }
 }

@@ -33,5 +33,22 @@ TEST(PartPlot, IsWiderWithCurves) {
   EXPECT_GT(width(curves()), width({}) + 1000);
 }
 
+TEST(PartPlot, CurvesStayWithinTheirCharts) {
+  const std::string png = draw_part_truth(methods(), curves(), "title", PictureFormat::png);
+  const Image plot = decode_image({reinterpret_cast<const std::uint8_t*>(png.data()), png.size()});
+  std::size_t above = 0;
+  std::size_t below = 0;
+  const std::size_t axis = 2 * (84 + 2 * 40 + 5);  // a little under the charts, two pixels a point
+  for (std::size_t y = 0; y < plot.height; ++y) {
+    for (std::size_t x = plot.width / 2; x < plot.width; ++x) {
+      const std::uint8_t* pixel = plot.at(x, y);
+      const bool red = pixel[0] > 180 && pixel[1] < 60 && pixel[2] < 80;
+      (y < axis ? above : below) += red ? 1 : 0;
+    }
+  }
+  EXPECT_GT(above, 500u);
+  EXPECT_EQ(below, 0u);
+}
+
 }  // namespace
 }  // namespace diml
