@@ -75,7 +75,7 @@ class Grid {
       const place = { x: left + (cell % cols) * SIDE / cols, y: Math.floor(cell / cols) * SIDE / rows,
                       width: SIDE / cols, height: SIDE / rows };
       svg(this.group, "rect", { ...place, class: "match-heat", "fill-opacity": (0.75 * weight / most).toFixed(4) });
-      const flow = svg(this.group, "rect", { ...place, class: "match-flow" });
+      const flow = svg(this.group, "rect", { ...place, class: "match-flow", "fill-opacity": 0 });
       const cover = svg(this.group, "rect", { ...place, class: "match-cell" });
       cover.addEventListener("pointerenter", () => view.look(side, cell));
       cover.addEventListener("click", () => view.pin(side, cell));
