@@ -32,7 +32,7 @@ function card(hit, page, query) {
       thumbnailOf(hit.id, shortPath(hit.path)), el("span", { class: "rank" }, String(hit.rank)), move(hit)),
     el("div", { class: "card-words" },
       score("global", "global", hit.global), score("structural", "structural", hit.structural),
-      el("span", { class: "score total" }, el("span", { class: "score-name" }, "total"), el("span", {}),
+      el("span", { class: "score total" }, el("span", { class: "score-name" }, "total"),
          el("span", { class: "number", "data-score": "total" }, hit.total.toFixed(4))),
       el("span", { class: "path" }, shortPath(hit.path)),
       el("span", { class: "card-links" }, el("span", { class: "tag" }, labelText(hit.label)),
@@ -43,8 +43,9 @@ function card(hit, page, query) {
 function slopes(hits) {
   const SVG = "http://www.w3.org/2000/svg";
   const shown = hits.slice(0, 20);
-  const depth = Math.max(...shown.map((hit) => Math.min(hit.first_rank, 30)), shown.length);
-  const height = 18 * depth + 30;
+  // Evenly spaced on both sides: places of hits that are not shown take no room.
+  const before = shown.map((hit) => hit.first_rank).sort((x, y) => x - y);
+  const height = 18 * shown.length + 24;
   const svg = document.createElementNS(SVG, "svg");
   const put = (name, attributes, text) => {
     const element = document.createElementNS(SVG, name);
@@ -60,10 +61,10 @@ function slopes(hits) {
   put("text", { x: 165, y: 12, class: "slope-title", "text-anchor": "middle" }, "re-ranked");
   const y = (rank) => 18 * rank + 12;
   for (const hit of shown) {
-    const from = Math.min(hit.first_rank, depth);
+    const from = before.indexOf(hit.first_rank) + 1;
     const kind = hit.first_rank > hit.rank ? "up" : hit.first_rank < hit.rank ? "down" : "same";
     put("path", { d: `M46 ${y(from)} C100 ${y(from)} 100 ${y(hit.rank)} 150 ${y(hit.rank)}`, class: `slope ${kind}` });
-    put("text", { x: 40, y: y(from) + 4, "text-anchor": "end" }, hit.first_rank > depth ? `${hit.first_rank} ⋯` : hit.first_rank);
+    put("text", { x: 40, y: y(from) + 4, "text-anchor": "end" }, hit.first_rank);
     put("text", { x: 156, y: y(hit.rank) + 4 }, hit.rank);
   }
   return svg;

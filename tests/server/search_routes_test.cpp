@@ -1,0 +1,188 @@
+// Photos, ids and grids in, hits out.
+
+#include "diml/explain.h"
+#include "diml/gallery_search.h"
+#include "server/served_gallery.h"
+
+namespace diml::test {
+namespace {
+
+class SearchRoutes : public ServedGallery {
+ protected:
+  // What the library says, for comparison.
+  std::vector<GalleryHit> found(std::int64_t id, std::size_t top, std::size_t rerank) const {
+    const GallerySearch search(gallery_);
+    const StoredGrids grids = gallery_.snapshot().grids({&id, 1});
+    const std::vector<std::int64_t> itself = {id};
+    return search.search(grids.view(), top, itself, {.rerank = rerank, .match = {}})[0];
+  }
+};
+
+TEST_F(SearchRoutes, ASearchByIdGivesWhatTheLibraryFinds) {
+  const Json answer = posted("/v1/search", {{"query", {{"id", 5}}}, {"top", 7}, {"rerank", 6}});
+  const std::vector<GalleryHit> hits = found(5, 7, 6);
+  ASSERT_EQ(answer.at("hits").size(), 7u);
+  EXPECT_EQ(answer.at("items"), kImages);
+  for (std::size_t k = 0; k < hits.size(); ++k) {
+    const Json& hit = answer["hits"][k];
+    EXPECT_EQ(hit.at("rank"), k + 1);
+    EXPECT_EQ(hit.at("first_rank"), hits[k].first_rank);
+    EXPECT_EQ(hit.at("id"), hits[k].item.id);
+    EXPECT_EQ(hit.at("path"), hits[k].item.path);
+    EXPECT_EQ(hit.at("label"), hits[k].item.label);
+    EXPECT_EQ(hit.at("metadata").at("number"), hits[k].item.id);
+    EXPECT_FLOAT_EQ(hit.at("global").get<float>(), hits[k].global);
+    EXPECT_FLOAT_EQ(hit.at("total").get<float>(), hits[k].total);
+    ASSERT_EQ(hit.at("structural").is_null(), k == 6);
+    if (k < 6) {
+      EXPECT_FLOAT_EQ(hit.at("structural").get<float>(), *hits[k].structural);
+    }
+  }
+  EXPECT_EQ(posted("/v1/search", {{"query", 5}, {"top", 7}, {"rerank", 6}}).at("hits"),
+            answer.at("hits"));
+}
+
+TEST_F(SearchRoutes, APhotoFindsItselfWhicheverWayItIsSent) {
+  for (const std::size_t image : {0u, 9u, 23u}) {
+    const httplib::Result raw = client().Post("/v1/search?top=3", photo(image), "image/jpeg");
+    ASSERT_TRUE(raw);
+    ASSERT_EQ(raw->status, 200) << raw->body;
+    const Json hits = Json::parse(raw->body).at("hits");
+    ASSERT_EQ(hits.size(), 3u);
+    EXPECT_EQ(hits[0].at("id"), image);
+    EXPECT_NEAR(hits[0].at("global").get<double>(), 1.0, 1e-4);
+    const httplib::Result form = client().Post(
+        "/v1/search", {{"image", photo(image), "a.jpg", "image/jpeg"}, {"top", "3", "", ""}});
+    ASSERT_TRUE(form);
+    ASSERT_EQ(form->status, 200) << form->body;
+    EXPECT_EQ(Json::parse(form->body).at("hits")[0].at("id"), image);
+    EXPECT_EQ(Json::parse(form->body).at("hits").size(), 3u);
+  }
+}
+
+TEST_F(SearchRoutes, AGridFromElsewhereIsSearchedFor) {
+  const httplib::Result embedded = client().Post("/v1/embed", photo(3), "image/jpeg");
+  ASSERT_TRUE(embedded);
+  ASSERT_EQ(embedded->status, 200) << embedded->body;
+  const Json grid = Json::parse(embedded->body);
+  EXPECT_EQ(grid.at("rows"), 4);
+  EXPECT_EQ(grid.at("dim"), kDim);
+  ASSERT_EQ(grid.at("cells").size(), 16u);
+  ASSERT_EQ(grid.at("cells")[0].size(), kDim);
+  double length = 0.0;
+  for (const double value : grid.at("global")) length += value * value;
+  EXPECT_NEAR(length, 1.0, 1e-5);
+  const Json query = {{"cells", grid.at("cells")}, {"global", grid.at("global")}};
+  EXPECT_EQ(posted("/v1/search", {{"query", query}}).at("hits")[0].at("id"), 3);
+  // Its own cells are read again to rounding: cells of a gallery are float16.
+  const httplib::Result photo_search = client().Post("/v1/search", photo(3), "image/jpeg");
+  EXPECT_NEAR(posted("/v1/search", {{"query", query}}).at("hits")[1].at("total").get<double>(),
+              Json::parse(photo_search->body).at("hits")[1].at("total").get<double>(), 1e-3);
+}
+
+TEST_F(SearchRoutes, MarginalsAndLambdaAreThoseThatAreAskedFor) {
+  const Json plain = posted("/v1/search", {{"query", 2}});
+  const Json uniform = posted("/v1/search", {{"query", 2}, {"marginals", "uniform"}});
+  const Json soft = posted("/v1/search", {{"query", 2}, {"lambda", 0.5}});
+  for (const Json& other : {uniform, soft}) {
+    EXPECT_NE(other.at("hits")[0].at("structural"), plain.at("hits")[0].at("structural"));
+  }
+}
+
+TEST_F(SearchRoutes, CandidatesOfAnotherStoreAreReRanked) {
+  const std::vector<GalleryHit> hits = found(4, 10, 10);
+  Json ids = Json::array();
+  for (auto hit = hits.rbegin(); hit != hits.rend(); ++hit) ids.push_back(hit->item.id);
+  const Json order =
+      posted("/v1/rerank", {{"query", {{"id", 4}}}, {"candidates", ids}}).at("order");
+  ASSERT_EQ(order.size(), hits.size());
+  for (std::size_t k = 0; k < hits.size(); ++k) {
+    EXPECT_EQ(order[k].at("id"), hits[k].item.id);
+    EXPECT_EQ(order[k].at("rank"), k + 1);
+    EXPECT_EQ(order[k].at("first_rank"), hits.size() - k);
+    EXPECT_NEAR(order[k].at("total").get<float>(), hits[k].total, 1e-6);
+  }
+  // A photo as the query, in a form.
+  const httplib::Result form = client().Post(
+      "/v1/rerank",
+      {{"image", photo(4), "a.jpg", "image/jpeg"}, {"candidates", "[1, 4, 9]", "", ""}});
+  ASSERT_TRUE(form);
+  ASSERT_EQ(form->status, 200) << form->body;
+  EXPECT_EQ(Json::parse(form->body).at("order")[0].at("id"), 4);
+}
+
+TEST_F(SearchRoutes, VectorsOfAnotherStoreAreReRankedAsIdsAre) {
+  std::vector<std::int64_t> ids = {7, 1, 20, 12};
+  Json grids = Json::array();
+  const StoredGrids stored = gallery_.snapshot().grids(ids);
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const GridView grid = stored.view()[k];
+    Json cells = Json::array();
+    for (std::size_t c = 0; c < grid.count; ++c) {
+      Json cell = Json::array();
+      for (std::size_t d = 0; d < grid.dim; ++d) cell.push_back(3.0 * grid.at(c, d));
+      cells.push_back(cell);
+    }
+    grids.push_back(
+        {{"cells", cells}, {"global", std::vector<float>(grid.global, grid.global + grid.dim)}});
+  }
+  const Json by_id = posted("/v1/rerank", {{"query", 5}, {"candidates", ids}}).at("order");
+  const Json by_grid = posted("/v1/rerank", {{"query", 5}, {"candidates", grids}}).at("order");
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    EXPECT_EQ(by_grid[k].at("first_rank"), by_id[k].at("first_rank"));
+    EXPECT_NEAR(by_grid[k].at("structural").get<double>(), by_id[k].at("structural").get<double>(),
+                1e-3);
+  }
+  EXPECT_TRUE(
+      posted("/v1/rerank", {{"query", 5}, {"candidates", Json::array()}}).at("order").empty());
+}
+
+TEST_F(SearchRoutes, AnExplanationIsTheLibrarysAndAddsUp) {
+  const Json why = posted("/v1/explain", {{"source", 3}, {"target", {{"id", 8}}}});
+  const StoredGrids grids = gallery_.snapshot().grids(std::vector<std::int64_t>{3, 8});
+  MatchParams params;
+  params.transport.solver = is_available(Solver::cpu) ? Solver::cpu : Solver::reference;
+  const Explanation wanted = explain(grids.view()[0], grids.view()[1], params);
+  EXPECT_EQ(why, Json::parse(to_json(wanted, 64)));
+  double sum = 0.0;
+  for (std::size_t i = 0; i < 16; ++i) {
+    for (std::size_t j = 0; j < 16; ++j) {
+      sum += why.at("plan")[i][j].get<double>() * why.at("similarity")[i][j].get<double>();
+    }
+  }
+  EXPECT_NEAR(sum, why.at("score").get<double>(), 1e-6);
+
+  const Json brief = posted("/v1/compare", {{"source", 3}, {"target", 8}});
+  for (const char* name : {"score", "cosine", "total", "params", "iterations", "converged"}) {
+    EXPECT_EQ(brief.at(name), why.at(name)) << name;
+  }
+  EXPECT_FALSE(brief.contains("plan"));
+}
+
+TEST_F(SearchRoutes, PhotosAndIdsAreComparedInAnyMixture) {
+  const Json by_id = posted("/v1/compare", {{"source", 3}, {"target", 8}});
+  const httplib::Result two = client().Post(
+      "/v1/compare",
+      {{"source", photo(3), "a.jpg", "image/jpeg"}, {"target", photo(8), "b.jpg", "image/jpeg"}});
+  const httplib::Result one = client().Post(
+      "/v1/compare", {{"source", photo(3), "a.jpg", "image/jpeg"}, {"target", "8", "", ""}});
+  for (const httplib::Result* answer : {&two, &one}) {
+    ASSERT_TRUE(*answer);
+    ASSERT_EQ((*answer)->status, 200) << (*answer)->body;
+    EXPECT_NEAR(Json::parse((*answer)->body).at("total").get<double>(),
+                by_id.at("total").get<double>(), 1e-3);
+  }
+}
+
+TEST_F(SearchRoutes, TheExactPlanScoresAboveTheEntropicOne) {
+  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  const Json pair = {{"source", 0}, {"target", 17}};
+  Json exact = pair;
+  exact["solver"] = "exact";
+  const Json best = posted("/v1/explain", exact);
+  EXPECT_EQ(best.at("params").at("solver"), "exact");
+  EXPECT_GT(best.at("score"), posted("/v1/explain", pair).at("score"));
+}
+
+}  // namespace
+}  // namespace diml::test

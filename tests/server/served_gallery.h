@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <nlohmann/json.hpp>
+
+#include "base/temporary_folder.h"
+#include "diml/gallery_embedder.h"
+#include "diml/server.h"
+
+namespace diml::test {
+
+using Json = nlohmann::json;
+
+// A gallery of critters, six classes of four, embedded by a small network with random weights, and
+// a server of it on a free port.
+class ServedGallery : public testing::Test {
+ protected:
+  static constexpr std::size_t kClasses = 6;
+  static constexpr std::size_t kOfClass = 4;
+  static constexpr std::size_t kImages = kClasses * kOfClass;
+  static constexpr std::size_t kDim = 16;
+
+  ServedGallery();
+
+  // A server with other parameters takes the place of the one before. port is always 0.
+  void serve(ServerParams params = {});
+  void serve_without_network();
+
+  httplib::Client client() const;
+  httplib::Result post_json(const std::string& path, const Json& body) const;
+  // The answer to a call that must go well.
+  Json posted(const std::string& path, const Json& body) const;
+  Json got(const std::string& path) const;
+
+  // The call is refused with this status and one line that holds `why`.
+  void expect_refused(const httplib::Result& answer, int status, const std::string& why) const;
+
+  // What comes back for bytes that no HTTP client would send, until the server hangs up.
+  std::string raw(const std::string& bytes) const;
+  int raw_socket() const;
+
+  // An image that the gallery holds, as a JPEG file.
+  static std::string photo(std::size_t image);
+  // The numbers of /metrics that stand behind this name.
+  double metric(const std::string& name) const;
+
+  const TemporaryFolder folder_;
+  Gallery gallery_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace diml::test
