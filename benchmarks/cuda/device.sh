@@ -61,14 +61,18 @@ case " $skip " in
   *" sanitizer "*) ;;
   *)
     if command -v compute-sanitizer > /dev/null; then
-      for tool in memcheck racecheck; do
-        compute-sanitizer --tool "$tool" --error-exitcode 1 build/cuda/tests/agreement/agreement_test \
-          --gtest_filter='Agreement.EveryBackend*' > "$out/$tool.txt" 2>&1 || failed="$failed $tool"
-        compute-sanitizer --tool "$tool" --error-exitcode 1 build/cuda/tests/retrieval/retrieval_test \
-          --gtest_filter='CudaRetrieval.AQuerys*:CudaRetrieval.AnExcluded*:CudaRetrieval.Ranking*' \
-          >> "$out/$tool.txt" 2>&1 || failed="$failed $tool"
-        grep "ERROR SUMMARY\|RACECHECK SUMMARY" "$out/$tool.txt"
-      done
+      check() {
+        tool=$1
+        shift
+        compute-sanitizer --tool "$tool" --error-exitcode 1 "$@" >> "$out/sanitizer.txt" 2>&1 || failed="$failed $tool"
+      }
+      agreement=build/cuda/tests/agreement/agreement_test
+      retrieval=build/cuda/tests/retrieval/retrieval_test
+      check memcheck $agreement --gtest_filter='Agreement.EveryBackend*'
+      check memcheck $retrieval --gtest_filter='CudaRetrieval.AQuerys*:CudaRetrieval.AnExcluded*:CudaRetrieval.Ranking*'
+      check racecheck $agreement --gtest_filter='Agreement.EveryBackend*'
+      check racecheck $retrieval --gtest_filter='CudaRetrieval.AnExcluded*'
+      grep "SUMMARY" "$out/sanitizer.txt"
     fi
     ;;
 esac

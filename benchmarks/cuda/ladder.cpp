@@ -152,7 +152,7 @@ void climb(std::size_t grids, std::size_t candidates, std::size_t side, CellType
     const double rate = static_cast<double>(work.count) / seconds;
     std::printf("%-28s %10zu %10.3f %12.1f %10.0f %11.1f%% %12.2e\n", rung.name, work.count,
                 seconds * 1e3, rate / 1e6, rate * bytes / 1e9,
-                100.0 * rate * bytes / (measured_copy_rate / 2.0 * 2.0), error);
+                100.0 * rate * bytes / measured_copy_rate, error);
     std::fflush(stdout);
   }
   std::printf("%-28s %10s %10.3f %12.1f   (%.0f bytes and %.0f kFLOP a pair)\n", "memory's floor",
