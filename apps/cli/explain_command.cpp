@@ -118,11 +118,23 @@ std::optional<std::int64_t> id_in(const GallerySnapshot& snapshot, const std::st
   return snapshot.find(fs::absolute(text).lexically_normal().string());
 }
 
+// What the grids of a gallery cover; nothing where it does not know, and whole images are shown.
+std::optional<Preprocessing> preprocessing_of(const GalleryFormat& format) {
+  if (!format.embedding.contains("crop")) return std::nullopt;
+  Preprocessing preprocessing;
+  std::map<std::string, std::string> words = to_text(preprocessing);
+  for (auto& [name, value] : words) {
+    const auto known = format.embedding.find(name);
+    if (known != format.embedding.end()) value = known->second;
+  }
+  from_text(words, preprocessing);
+  return preprocessing;
+}
+
 Sides ExplainCommand::of_gallery() const {
   const Gallery from = Gallery::open(gallery);
   const GallerySnapshot snapshot = from.snapshot();
-  Preprocessing preprocessing;
-  from_text(from.format().embedding, preprocessing);
+  const std::optional<Preprocessing> preprocessing = preprocessing_of(from.format());
   std::optional<OpenedEmbedder> opened;
   Sides sides;
   for (const std::string& text : {source, target}) {
@@ -148,7 +160,7 @@ Sides ExplainCommand::of_gallery() const {
       sides.own.push_back(embed_for(from.format(), opened->embedder, one));
       sides.grids.push_back(sides.own.back()[0]);
     }
-    sides.images.push_back(seen_by(preprocessing, *image));
+    sides.images.push_back(preprocessing ? seen_by(*preprocessing, *image) : *image);
     sides.names.push_back(fs::path(file).filename().string());
   }
   return sides;
