@@ -73,14 +73,14 @@ void ServeCommand::run() {
     why_no_photos = std::string("this server cannot take photos: ") + error.what();
     warn(why_no_photos);
   }
+  const Interrupt interrupt;
+  Server server(opened, std::move(embedder), why_no_photos, params);
   const bool here =
       params.host == "127.0.0.1" || params.host == "localhost" || params.host == "::1";
   if (!here && params.token.empty()) {
     warn("everybody who reaches " + params.host + " may search and change the gallery: set " +
          kTokenVariable + " or --token-file");
   }
-  const Interrupt interrupt;
-  Server server(opened, std::move(embedder), why_no_photos, params);
   const std::string host =
       params.host.find(':') == std::string::npos ? params.host : "[" + params.host + "]";
   std::printf("http://%s:%d/ serves %s (%zu images); Ctrl-C ends it\n", host.c_str(), server.port(),

@@ -108,9 +108,6 @@ void take_body_size(const ServerLimits& limits, Head& head) {
   if (!packed.empty() && packed != "identity") {
     throw Refusal(415, "the body is packed (" + packed + "): send it as it is");
   }
-  if (head.method != "POST" && head.has_body()) {
-    refuse("has a body, which " + head.method + " does not take here");
-  }
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ class OpenApi : public ServedGallery {
 
   httplib::Result call(const std::string& method, std::string path, const Json& operation) const {
     const std::size_t id = path.find("{id}");
-    if (id != std::string::npos) path = path.substr(0, id) + "6" + path.substr(id + 4);
+    const std::string item = method == "delete" ? "7" : "6";
+    if (id != std::string::npos) path = path.substr(0, id) + item + path.substr(id + 4);
     if (method == "get") return client().Get(path);
     if (method == "delete") return client().Delete(path);
     const Json& content = operation.at("requestBody").at("content");

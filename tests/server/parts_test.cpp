@@ -57,7 +57,7 @@ TEST(Head, BreaksAreRefused) {
 TEST(Form, PartsAreWhatLiesBetweenBoundaries) {
   const std::string body =
       "--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a \\\"b\\\".jpg\"\r\n"
-      "Content-Type: image/jpeg\r\n\r\n\r\n--not\r\n\0x\r\n--b\r\n"
+      "Content-Type: image/jpeg\r\n\r\n\r\n--not\r\n\x01x\r\n--b\r\n"
       "content-disposition: form-data; name=top\r\n\r\n3\r\n--b--\r\n";
   const std::vector<FormPart> parts = parse_form("multipart/form-data; boundary=\"b\"", body);
   ASSERT_EQ(parts.size(), 2u);

@@ -1,0 +1,242 @@
+// Many clients of one server at once: server_load PROGRAM GALLERY PHOTO [SECONDS] [CLIENTS]. Starts
+// `diml serve`, mixes searches, comparisons, photos, additions and deletions, and prints latencies
+// and memory. Fails on any error, on an item that is lost, and where memory grows.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <httplib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::json;
+
+// The server as a process of its own: its memory is its own, too.
+class ServerProcess {
+ public:
+  ServerProcess(const std::string& program, const std::string& gallery) {
+    int ends[2];
+    if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
+    process_ = ::fork();
+    if (process_ == 0) {
+      ::dup2(ends[1], STDOUT_FILENO);
+      ::close(ends[0]);
+      ::execl(program.c_str(), program.c_str(), "serve", gallery.c_str(), "--port", "0", nullptr);
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+    std::string line;
+    char c = 0;
+    while (::read(ends[0], &c, 1) == 1 && c != '\n') line += c;
+    ::close(ends[0]);
+    const std::size_t at = line.find("http://127.0.0.1:");
+    if (at == std::string::npos) throw std::runtime_error(program + " does not serve " + gallery);
+    port_ = std::stoi(line.substr(at + 17));
+  }
+  int port() const { return port_; }
+  int stop() const {
+    ::kill(process_, SIGTERM);
+    int status = 0;
+    ::waitpid(process_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t process_ = -1;
+  int port_ = 0;
+};
+
+struct Tally {
+  std::mutex mutex;
+  std::map<std::string, std::vector<double>> milliseconds;  // by kind of request
+  std::vector<std::string> errors;
+  std::set<std::int64_t> mine;  // items that were added and not deleted
+  std::atomic<bool> stop{false};
+};
+
+double percentile(std::vector<double>& values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+class LoadClient {
+ public:
+  LoadClient(int number, int port, std::int64_t items, const std::string& photo, Tally& tally)
+      : number_(number),
+        items_(items),
+        photo_(photo),
+        tally_(tally),
+        random_(static_cast<unsigned>(number)),
+        client_("127.0.0.1", port) {
+    client_.set_keep_alive(true);
+    client_.set_read_timeout(60);
+    client_.set_tcp_nodelay(true);
+  }
+
+  void run() {
+    while (!tally_.stop) {
+      const auto dice = random_() % 100;
+      if (dice < 50) {
+        post("search", "/v1/search", {{"query", id()}, {"top", 10}});
+      } else if (dice < 80) {
+        post("compare", "/v1/compare", {{"source", id()}, {"target", id()}});
+      } else if (dice < 90) {
+        post("explain", "/v1/explain", {{"source", id()}, {"target", id()}});
+      } else if (dice < 96) {
+        timed("photo", 200, [&] { return client_.Post("/v1/search", photo_, "image/jpeg"); });
+      } else if (dice < 98 || own_.empty()) {
+        add();
+      } else {
+        remove();
+      }
+    }
+  }
+
+ private:
+  std::int64_t id() { return static_cast<std::int64_t>(random_() % static_cast<unsigned>(items_)); }
+
+  template <class Call>
+  std::string timed(const std::string& kind, int status, Call call) {
+    const auto start = Clock::now();
+    const httplib::Result answer = call();
+    const double took = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    const std::lock_guard lock(tally_.mutex);
+    tally_.milliseconds[kind].push_back(took);
+    if (answer && answer->status == status) return answer->body;
+    tally_.errors.push_back(kind + ": " + (answer ? answer->body : to_string(answer.error())));
+    return "";
+  }
+  void post(const std::string& kind, const std::string& path, const Json& body) {
+    timed(kind, 200, [&] { return client_.Post(path, body.dump(), "application/json"); });
+  }
+  void add() {
+    const std::string name =
+        "load-" + std::to_string(number_) + "-" + std::to_string(added_++) + ".jpg";
+    const std::string answer = timed("add", 201, [&] {
+      return client_.Post("/v1/items", {{"image", photo_, name, "image/jpeg"}});
+    });
+    if (answer.empty()) return;
+    own_.push_back(Json::parse(answer).at("ids")[0]);
+    const std::lock_guard lock(tally_.mutex);
+    tally_.mine.insert(own_.back());
+  }
+  void remove() {
+    const std::int64_t gone = own_.back();
+    own_.pop_back();
+    timed("delete", 200, [&] { return client_.Delete("/v1/items/" + std::to_string(gone)); });
+    const std::lock_guard lock(tally_.mutex);
+    tally_.mine.erase(gone);
+  }
+
+  int number_;
+  std::int64_t items_;
+  const std::string& photo_;
+  Tally& tally_;
+  std::mt19937 random_;
+  httplib::Client client_;
+  std::vector<std::int64_t> own_;
+  int added_ = 0;
+};
+
+double megabytes(httplib::Client& client) {
+  const std::string name = "\nprocess_resident_memory_bytes ";
+  const std::string text = client.Get("/metrics")->body;
+  return std::stod(text.substr(text.find(name) + name.size())) / 1e6;
+}
+
+// What was added and not deleted is there, the rest is not, and nothing else is missing.
+std::string lost_items(httplib::Client& client, std::int64_t before, std::set<std::int64_t> mine) {
+  std::int64_t others = 0;
+  for (std::size_t offset = 0;; offset += 1000) {
+    const std::string path = "/v1/items?limit=1000&offset=" + std::to_string(offset);
+    const Json page = Json::parse(client.Get(path)->body);
+    for (const Json& item : page.at("items")) {
+      if (mine.erase(item.at("id")) == 0) ++others;
+    }
+    if (page.at("items").empty()) break;
+  }
+  if (!mine.empty()) return std::to_string(mine.size()) + " items were lost";
+  if (others != before) return std::to_string(others) + " of " + std::to_string(before) + " items";
+  return "";
+}
+
+int load(const std::string& program, const std::string& gallery, const std::string& photo,
+         double seconds, int clients) {
+  const ServerProcess server(program, gallery);
+  httplib::Client client("127.0.0.1", server.port());
+  client.set_read_timeout(60);
+  const std::int64_t items = Json::parse(client.Get("/v1/gallery")->body).at("items");
+  Tally tally;
+  std::vector<std::thread> threads;
+  for (int c = 0; c < clients; ++c) {
+    threads.emplace_back([&, c] { LoadClient(c, server.port(), items, photo, tally).run(); });
+  }
+  std::vector<double> memory;
+  for (int k = 0; k < 10; ++k) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds / 10));
+    memory.push_back(megabytes(client));
+  }
+  tally.stop = true;
+  for (std::thread& thread : threads) thread.join();
+  // Lists are brought up to date every half second.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  const std::string lost = lost_items(client, items, tally.mine);
+  const int exit_code = server.stop();
+
+  std::size_t total = 0;
+  std::printf("%-8s %9s %9s %9s %9s\n", "", "requests", "p50 ms", "p99 ms", "most ms");
+  for (auto& [kind, values] : tally.milliseconds) {
+    total += values.size();
+    std::printf("%-8s %9zu %9.1f %9.1f %9.1f\n", kind.c_str(), values.size(),
+                percentile(values, 0.5), percentile(values, 0.99), percentile(values, 1.0));
+  }
+  std::printf("%d clients, %.0f s: %zu requests, %.0f a second, %zu errors\nmemory, MB:", clients,
+              seconds, total, static_cast<double>(total) / seconds, tally.errors.size());
+  for (const double value : memory) std::printf(" %.0f", value);
+  std::printf("\n");
+  int failed = 0;
+  const auto fail = [&](const std::string& why) {
+    std::fprintf(stderr, "server_load: %s\n", why.c_str());
+    failed = 1;
+  };
+  if (!tally.errors.empty()) fail(tally.errors.front());
+  if (!lost.empty()) fail(lost);
+  // The first third is for threads and buffers to come about.
+  if (memory.back() > 1.1 * memory[3] + 16.0) fail("memory grows");
+  if (exit_code != 0) fail("the server ended with " + std::to_string(exit_code));
+  return failed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc < 4) throw std::runtime_error("server_load PROGRAM GALLERY PHOTO [SECONDS] [CLIENTS]");
+    std::ifstream file(argv[3], std::ios::binary);
+    const std::string photo{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (photo.empty()) throw std::runtime_error(std::string(argv[3]) + ": cannot be read");
+    return load(argv[1], argv[2], photo, argc > 4 ? std::stod(argv[4]) : 60.0,
+                argc > 5 ? std::stoi(argv[5]) : 64);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "server_load: %s\n", error.what());
+    return 1;
+  }
+}
