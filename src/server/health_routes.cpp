@@ -56,8 +56,10 @@ Reply about_gallery(Service& service, const Call&) {
         {"candidates", params.limits.candidates},
         {"hits", params.limits.hits}}},
       {"version", kVersion}};
-  if (service.embedder) {
-    const Preprocessing& seen = service.embedder->preprocessing();
+  if (format.embedding.contains("crop") && format.embedding.contains("resize")) {
+    Preprocessing seen;
+    from_text({{"crop", format.embedding.at("crop")}, {"resize", format.embedding.at("resize")}},
+              seen);
     json["crop"] = static_cast<double>(seen.crop) / static_cast<double>(seen.resize);
   }
   return json_reply(json);
