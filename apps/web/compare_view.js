@@ -21,7 +21,7 @@ function sum(explanation, arrows) {
   const count = explanation.plan.length * explanation.plan[0].length;
   const terms = explanation.pairs.slice(0, Math.min(arrows, MOST_TERMS));
   const rest = explanation.score - terms.reduce((all, pair) => all + pair.contribution, 0);
-  const cell = (index, cols) => `(${Math.floor(index / cols) + 1},${index % cols + 1})`;
+  const cell = (index, cols) => `(${Math.floor(index / cols)},${index % cols})`;
   const row = (words, formula, value, kind = "") =>
     el("tr", { class: kind }, el("td", {}, words), el("td", { class: "formula" }, formula), el("td", { class: "number" }, value));
   const notes = [];

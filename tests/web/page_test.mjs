@@ -194,7 +194,7 @@ test("everything is reached with the keyboard", () => visit({}, "#/gallery", asy
   await page.locator(".match-grid").first().focus();
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("ArrowDown");
-  assert.match(await page.locator(".match-words").textContent(), /source, row 2, column 2/);
+  assert.match(await page.locator(".match-words").textContent(), /source \(1,1\)/);
   await page.getByLabel("lambda").focus();
   const before = await page.locator(".control output").textContent();
   await page.keyboard.press("ArrowRight");
