@@ -92,6 +92,7 @@ std::vector<Curve> deletion_curves(const GridSetView& grids, std::span<const std
   const std::unique_ptr<Matcher> matcher = make_matcher(params.matcher, {params.threads});
   const std::vector<std::size_t> counts = cells_kept(grids.cells_per_grid, params.steps);
   std::vector<Curve> curves;
+  curves.reserve(kOrders.size());
   for (const KeptCells kept : kOrders) {
     curves.push_back({kept, std::vector<CurvePoint>(counts.size())});
   }

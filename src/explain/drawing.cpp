@@ -184,13 +184,15 @@ double Drawing::paragraph(double x, double baseline, double width, const std::st
   std::istringstream words(text);
   std::string line;
   for (std::string word; words >> word;) {
-    const std::string longer = line.empty() ? word : line + " " + word;
+    std::string longer = line;
+    if (!longer.empty()) longer += ' ';
+    longer += word;
     if (!line.empty() && width_of(longer, style) > width) {
       this->text(x, baseline, line, style);
       baseline += kLeading * style.size;
       line = word;
     } else {
-      line = longer;
+      line = std::move(longer);
     }
   }
   this->text(x, baseline, line, style);

@@ -80,8 +80,10 @@ Layout layout_of(const Image& source, const Image& target, std::size_t labels) {
 Rectangle cell_of(const Rectangle& area, GridShape shape, std::size_t cell) {
   const double width = area.width / static_cast<double>(shape.cols);
   const double height = area.height / static_cast<double>(shape.rows);
-  return {area.x + width * static_cast<double>(cell % shape.cols),
-          area.y + height * static_cast<double>(cell / shape.cols), width, height};
+  const std::size_t row = cell / shape.cols;
+  const std::size_t col = cell % shape.cols;
+  return {area.x + width * static_cast<double>(col), area.y + height * static_cast<double>(row),
+          width, height};
 }
 
 double middle_x(const Rectangle& area) { return area.x + area.width / 2.0; }
@@ -212,13 +214,12 @@ void draw_arrows(const Drawing& drawing, const Layout& layout, const Explanation
       wanted, kLabelPitch, area.y + kLabelHeight / 2.0, area.y + area.height - kLabelHeight / 2.0);
   for (std::size_t k = 0; k < arrows.size(); ++k) arrows[k].label = places[k];
   // The strongest is drawn last and lies on top.
-  for (auto arrow = arrows.rbegin(); arrow != arrows.rend(); ++arrow) {
-    mark(drawing, cell_of(layout.source, why.source, arrow->pair->source), *arrow);
-    mark(drawing, cell_of(layout.target, why.target, arrow->pair->target), *arrow);
-  }
-  for (auto arrow = arrows.rbegin(); arrow != arrows.rend(); ++arrow) {
-    arrow_line(drawing, layout, why, *arrow, half);
-  }
+  std::for_each(arrows.rbegin(), arrows.rend(), [&](const Arrow& arrow) {
+    mark(drawing, cell_of(layout.source, why.source, arrow.pair->source), arrow);
+    mark(drawing, cell_of(layout.target, why.target, arrow.pair->target), arrow);
+  });
+  std::for_each(arrows.rbegin(), arrows.rend(),
+                [&](const Arrow& arrow) { arrow_line(drawing, layout, why, arrow, half); });
   for (const Arrow& arrow : arrows) label_box(drawing, layout.middle(), arrow, half);
 }
 

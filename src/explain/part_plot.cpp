@@ -113,7 +113,9 @@ void draw_chart(const Drawing& drawing, const std::vector<Curve>& curves, double
     return area.y + area.height * (1.0 - (at - axis.low) / (axis.high - axis.low));
   };
   drawing.text(area.x, kTop - 22.0, title, kHeading);
-  for (double tick = axis.low; tick <= axis.high + axis.step / 2.0; tick += axis.step) {
+  const auto ticks = static_cast<int>(std::lround((axis.high - axis.low) / axis.step));
+  for (int k = 0; k <= ticks; ++k) {
+    const double tick = axis.low + k * axis.step;
     drawing.line(area.x, place_y(tick), area.x + area.width, place_y(tick), kLight, 0.8);
     drawing.text(area.x - 7.0, place_y(tick) + 3.5, number(axis.step < 0.1 ? "%.2f" : "%.1f", tick),
                  {10.5, kGrey, Align::right});

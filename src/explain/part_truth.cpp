@@ -176,6 +176,7 @@ std::vector<PartMethod> judge_parts(const GridSetView& grids, GridShape shape,
   const auto judge = [&](std::size_t k) {
     const ImagePair& pair = pairs[k];
     std::vector<StructuralMatch> matches;
+    matches.reserve(wanted.size());
     for (const MatchParams& one : wanted) {
       matches.push_back(match(grids[pair.source], grids[pair.target], one));
     }
