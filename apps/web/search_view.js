@@ -34,8 +34,9 @@ function card(hit, page, query) {
       score("global", "global", hit.global), score("structural", "structural", hit.structural),
       el("span", { class: "score total" }, el("span", { class: "score-name" }, "total"),
          el("span", { class: "number", "data-score": "total" }, hit.total.toFixed(4))),
-      el("span", { class: "path" }, shortPath(hit.path)),
-      el("span", { class: "card-links" }, el("span", { class: "tag" }, labelText(hit.label)),
+      el("span", { class: "card-name" }, el("span", { class: "tag" }, labelText(hit.label)),
+         el("span", { class: "path" }, shortPath(hit.path))),
+      el("span", { class: "card-links" },
          el("a", { href: compare }, "Why?"), el("a", { href: page.address("search", { ...page.state, photo: undefined, id: hit.id }) }, "Search"))));
 }
 

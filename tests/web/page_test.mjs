@@ -215,7 +215,8 @@ for (const [name, settings] of Object.entries(looks)) {
         await page.locator(there).first().waitFor();
         await page.waitForLoadState("networkidle");
         await shot(page, `${view}-${name}`);
-        const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        const window = settings.viewport?.width ?? 1280;
         assert.ok(wide <= window, `${view} is ${wide} pixels wide in a window of ${window}`);
         // The ratio of WCAG, of text and what is behind it.
         const ratio = await page.evaluate(() => {
