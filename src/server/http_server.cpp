@@ -21,6 +21,7 @@ constexpr int kBacklog = 1024;
 // Seconds that a client gets to take its last answer in. One thread refuses all who are too many.
 constexpr double kLinger = 2.0;
 constexpr double kRefusedLinger = 0.02;
+constexpr auto kBeforeListeningAgain = std::chrono::milliseconds(20);
 constexpr const char* kAnyPath = R"([\s\S]*)";
 
 // The socket that the thread's request comes through.
@@ -129,7 +130,23 @@ HttpServer::HttpServer(Service& service) : service_(service) {
                 ": choose another --port (0 for any) or --host");
   }
   ::listen(svr_sock_, kBacklog);
-  thread_ = std::thread([this] { listen_after_bind(); });
+  thread_ = std::thread([this] { listen_until_stopped(); });
+}
+
+// The library stops listening when a client is gone before it was accepted, and on other errors
+// that pass: then the door is opened again.
+void HttpServer::listen_until_stopped() {
+  while (true) {
+    listen_after_bind();
+    do {
+      if (service_.stopping) {
+        ended_ = true;
+        return;
+      }
+      std::this_thread::sleep_for(kBeforeListeningAgain);
+    } while (!bind_to_port(service_.params.host, port_));
+    ::listen(svr_sock_, kBacklog);
+  }
 }
 
 HttpServer::~HttpServer() { stop(); }
@@ -138,7 +155,7 @@ void HttpServer::stop() {
   service_.stopping = true;
   if (!thread_.joinable()) return;
   // A server that has hardly begun to listen does not hear that it is to stop.
-  while (!is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   httplib::Server::stop();
   thread_.join();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <thread>
 
@@ -24,9 +25,11 @@ class HttpServer : private httplib::Server {
   void answer(const httplib::Request& request, httplib::Response& response,
               const httplib::ContentReader* reader);
   void serve(Connection& connection);
+  void listen_until_stopped();
 
   Service& service_;
   int port_ = 0;
+  std::atomic<bool> ended_{false};
   std::thread thread_;
 };
 

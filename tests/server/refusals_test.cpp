@@ -274,6 +274,28 @@ TEST_F(Refusals, TooManyConnectionsAreToldToComeBack) {
   }
 }
 
+// What an error of accept() comes to in the HTTP library.
+TEST_F(Refusals, ADoorThatFellShutIsOpenedAgain) {
+  int shut = 0;
+  for (int file = 3; file < 1024; ++file) {
+    int listens = 0;
+    socklen_t size = sizeof(listens);
+    if (::getsockopt(file, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) {
+      continue;
+    }
+    ::shutdown(file, SHUT_RDWR);
+    ++shut;
+  }
+  ASSERT_EQ(shut, 1);
+  httplib::Result answer = client().Get("/healthz");
+  for (int wait = 0; wait < 100 && !answer; ++wait) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    answer = client().Get("/healthz");
+  }
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+}
+
 TEST_F(Refusals, OtherSitesAndOtherNames) {
   const std::string here = "127.0.0.1:" + std::to_string(server_->port());
   const auto asked = [&](const httplib::Headers& headers) {
