@@ -177,7 +177,7 @@ std::string Input::text(const std::string& name, const std::string& otherwise) c
 
 std::string Input::word(const std::string& name, std::initializer_list<std::string_view> words,
                         const std::string& otherwise) const {
-  const std::string given = field(name) == nullptr ? otherwise : text(name, "");
+  std::string given = field(name) == nullptr ? otherwise : text(name, "");
   if (std::find(words.begin(), words.end(), given) == words.end()) {
     throw Refusal(400, "'" + name + "' must be one of " + listed(words));
   }

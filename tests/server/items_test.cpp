@@ -70,7 +70,8 @@ TEST_F(Items, WhatIsAddedIsFoundAndWhatIsDeletedIsNot) {
   EXPECT_EQ(Json::parse(deleted->body).at("items"), kImages);
   expect_refused(client().Get("/v1/items/" + std::to_string(id)), 404, "there is no item");
   expect_refused(client().Delete("/v1/items/" + std::to_string(id)), 404, "there is no item");
-  for (const Json& hit : posted("/v1/search", {{"query", 2}, {"top", 30}}).at("hits")) {
+  const Json left = posted("/v1/search", {{"query", 2}, {"top", 30}});
+  for (const Json& hit : left.at("hits")) {
     EXPECT_NE(hit.at("id"), id);
   }
 }
