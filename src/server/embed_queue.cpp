@@ -92,6 +92,7 @@ void EmbedQueue::serve() {
 
 void EmbedQueue::embed_batch(const std::vector<std::shared_ptr<Photo>>& batch) {
   std::vector<Image> images;
+  images.reserve(batch.size());
   for (const auto& photo : batch) images.push_back(std::move(photo->image));
   const GridSet grids = embed_for(format_, *embedder_, images);
   const std::size_t cell_bytes = format_.cells_per_grid * format_.dim * size_of(format_.type);
