@@ -45,8 +45,8 @@ std::string Metrics::text() const {
     for (std::size_t b = 0; b < latency.buckets.size(); ++b) {
       sum += latency.buckets[b];
       const std::string bound = b < kBounds.size() ? number(kBounds[b]) : "+Inf";
-      text += "diml_request_seconds_bucket{" + labels + ",le=\"" + bound + "\"} " +
-              std::to_string(sum) + "\n";
+      text.append("diml_request_seconds_bucket{").append(labels).append(",le=\"").append(bound);
+      text.append("\"} ").append(std::to_string(sum)).append("\n");
     }
     text += "diml_request_seconds_sum{" + labels + "} " + number(latency.sum) + "\n";
     text += "diml_request_seconds_count{" + labels + "} " + std::to_string(sum) + "\n";
