@@ -120,7 +120,9 @@ TrainingBatch Loader::next() {
     return found != slots_.end() && found->second.missing == 0;
   };
   changed_.wait(lock, [&] { return failure_ || ready(); });
-  if (!ready()) std::rethrow_exception(failure_);
+  // Once told, for good: images under way might still fill the batch up.
+  told_ = told_ || !ready();
+  if (told_) std::rethrow_exception(failure_);
   TrainingBatch batch = std::move(slots_.at(taken_).batch);
   slots_.erase(taken_);
   ++taken_;

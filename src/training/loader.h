@@ -90,6 +90,7 @@ class Loader {
   std::size_t place_ = 0;
   std::map<std::size_t, Slot> slots_;
   std::exception_ptr failure_;
+  bool told_ = false;  // the failure, to who asked for a batch
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
