@@ -20,6 +20,9 @@
 #include "diml/torch_plugin.h"
 #include "interrupt.h"
 #include "train_reporter.h"
+#if DIML_HAS_GALLERY
+#include "demo_gallery.h"
+#endif
 #endif
 
 namespace diml::cli {
@@ -113,16 +116,18 @@ void explain(const Exhibit& exhibit, std::size_t source, std::size_t target) {
               1.0 - result.bracket->lower);
 }
 
-void show(const Exhibit& exhibit) {
+// Returns what it explained.
+Rescue show(const Exhibit& exhibit) {
   print_table(evaluate(exhibit.grids.view(), exhibit.labels, {}, progress_bar("evaluate")));
   const Rescue rescue = find_rescue(exhibit);
-  if (!rescue.found) return;
+  if (!rescue.found) return rescue;
   std::printf(
       "\n%s: the nearest by cosine is %s, of another class; re-ranked, it is %s, of its own. "
       "Why?\n\n",
       exhibit.name(rescue.query).c_str(), exhibit.name(rescue.wrong).c_str(),
       exhibit.name(rescue.right).c_str());
   explain(exhibit, rescue.query, rescue.right);
+  return rescue;
 }
 
 // Without pictures and networks: grids that are made up.
@@ -202,9 +207,16 @@ void PhotoTour::run() const {
   std::printf(
       "\nclasses it has never seen, cosine of global vectors (0) and re-ranked structurally "
       "(100):\n");
-  show(embedded(folder + "/best.safetensors", pictures));
+  const Rescue rescue = show(embedded(folder + "/best.safetensors", pictures));
   std::printf("\nthe run: %s (config.yaml, metrics.jsonl, best.safetensors, TensorBoard events)\n",
               folder.c_str());
+#if DIML_HAS_GALLERY
+  // Where nothing was rescued, the first two of a class will do.
+  leave_gallery(folder, folder + "/best.safetensors", pictures, rescue.query,
+                rescue.found ? rescue.right : 1);
+#else
+  (void)rescue;
+#endif
 }
 
 #endif

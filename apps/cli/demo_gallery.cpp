@@ -1,0 +1,65 @@
+#include "demo_gallery.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "diml/dataset.h"
+#include "diml/explain.h"
+#include "diml/explain_page.h"
+#include "diml/gallery_embedder.h"
+#include "diml/output_file.h"
+#include "explain_options.h"
+#include "progress_bar.h"
+
+namespace diml::cli {
+
+void leave_gallery(const std::string& folder, const std::string& model, const std::string& pictures,
+                   std::size_t source, std::size_t target) {
+  const Dataset data = load_dataset("critters", pictures, Split::test);
+  std::vector<ImageToAdd> images;
+  for (const Sample& sample : data.samples) {
+    const std::string path = std::filesystem::absolute(sample.path).lexically_normal().string();
+    images.push_back({path, {path, sample.label}});
+  }
+  EmbedderSettings settings;
+  settings.model = std::filesystem::absolute(model).lexically_normal().string();
+  OpenedEmbedder opened = open_embedder(settings);
+  const std::string place = folder + "/gallery";
+  Gallery gallery = Gallery::create(place, opened.format);
+  const Progress progress = progress_bar("index");
+  const AddImagesParams params;
+  const AddReport report = add_images(gallery, opened.embedder, images, params,
+                                      [&](std::size_t done, std::size_t total) {
+                                        if (progress) progress(done, total);
+                                        return true;
+                                      });
+
+  std::vector<Image> photos;
+  for (const std::size_t which : {source, target}) photos.push_back(read_image(images[which].file));
+  const GridSet grids = embed_for(gallery.format(), opened.embedder, photos);
+  FigureParams figure;
+  figure.source_name = std::filesystem::path(images[source].file).filename().string();
+  figure.target_name = std::filesystem::path(images[target].file).filename().string();
+  const std::string page = folder + "/why.html";
+  OutputFile file(page);
+  const MatchParams match;
+  file.write(explain_page(explain(grids[0], grids[1], match),
+                          seen_by(opened.embedder.preprocessing(), photos[0]),
+                          seen_by(opened.embedder.preprocessing(), photos[1]), figure));
+  file.commit();
+
+  std::error_code unknown;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
+  const std::string diml = unknown ? "diml" : std::filesystem::proximate(program, unknown).string();
+  std::printf("\n%s: a gallery of %zu images that were not trained on\n", place.c_str(),
+              report.added);
+  std::printf("%s: why two of them match, a page that opens in any browser\n", page.c_str());
+#if DIML_HAS_SERVER
+  std::printf("\nsearch, compare and browse them at http://127.0.0.1:8080 after\n\n  %s serve %s\n",
+              diml.c_str(), place.c_str());
+#else
+  std::printf("\nsearch it:\n\n  %s search %s --id 1\n", diml.c_str(), place.c_str());
+#endif
+}
+
+}  // namespace diml::cli
