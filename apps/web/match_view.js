@@ -199,7 +199,7 @@ class MatchView {
       const kind = pair.contribution < 0 ? "match-arrow match-against" : "match-arrow";
       const group = svg(this.arrows, "g", { class: kind });
       const path = `M${from.x} ${from.y} C${(from.x + x) / 2} ${from.y} ${(from.x + x) / 2} ${y} ${x} ${y} ` +
-                   `S${(to.x + x) / 2} ${to.y} ${to.x - 6} ${to.y}`;
+                   `C${(to.x + x) / 2} ${y} ${(to.x + x) / 2} ${to.y} ${to.x - 6} ${to.y}`;
       const width = 1 + 2.2 * Math.sqrt(Math.max(0, pair.contribution) / most);
       svg(group, "path", { d: path, class: "match-rim", "stroke-width": width + 2 });
       svg(group, "path", { d: path, "stroke-width": width });
