@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "diml/grid.h"
+
 // Cells as operands of the tensor cores' m16n8k16 product.
 //
 // A dot product does not care in which order its dimensions come, as long as both sides agree. So a
@@ -53,6 +55,19 @@ struct CellTraits<__nv_bfloat16> {
   static constexpr int kPlanes = 1;
   static constexpr int kGlobalParts = 3;
 };
+
+// Calls `use` with a value of the cells' own type: the host's way to the right kernel.
+template <class Use>
+void with_cell(CellType type, const Use& use) {
+  switch (type) {
+    case CellType::float16:
+      return use(__half{});
+    case CellType::bfloat16:
+      return use(__nv_bfloat16{});
+    default:
+      return use(float{});
+  }
+}
 
 __device__ inline __half to_part(float value, __half) { return __float2half_rn(value); }
 __device__ inline __nv_bfloat16 to_part(float value, __nv_bfloat16) {

@@ -238,8 +238,7 @@ __device__ End iterate(Share& share, bool active, float tolerance, int max_itera
 }
 
 template <class Cell>
-__global__ void __launch_bounds__(kWarps * 32, 3)
-    match_16(const __grid_constant__ PairWork work) {
+__global__ void __launch_bounds__(kWarps * 32, 3) match_16(const __grid_constant__ PairWork work) {
   extern __shared__ __align__(16) unsigned char memory[];
   auto* turns = reinterpret_cast<Turn<Cell>*>(memory);
   using Traits = CellTraits<Cell>;
@@ -359,14 +358,7 @@ void launch(const PairWork& work, cudaStream_t stream) {
 bool suits_match_16(const PairWork& work) { return suits_tensor_cores(work, kCells, kDim); }
 
 void launch_match_16(const PairWork& work, cudaStream_t stream) {
-  switch (work.sources.type) {
-    case CellType::float16:
-      return launch<__half>(work, stream);
-    case CellType::bfloat16:
-      return launch<__nv_bfloat16>(work, stream);
-    default:
-      return launch<float>(work, stream);
-  }
+  with_cell(work.sources.type, [&](auto cell) { launch<decltype(cell)>(work, stream); });
 }
 
 }  // namespace diml::cuda

@@ -257,14 +257,7 @@ void launch(const PairWork& work, cudaStream_t stream) {
 bool suits_match_49(const PairWork& work) { return suits_tensor_cores(work, kCells, kDim); }
 
 void launch_match_49(const PairWork& work, cudaStream_t stream) {
-  switch (work.sources.type) {
-    case CellType::float16:
-      return launch<__half>(work, stream);
-    case CellType::bfloat16:
-      return launch<__nv_bfloat16>(work, stream);
-    default:
-      return launch<float>(work, stream);
-  }
+  with_cell(work.sources.type, [&](auto cell) { launch<decltype(cell)>(work, stream); });
 }
 
 }  // namespace diml::cuda

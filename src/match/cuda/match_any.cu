@@ -215,14 +215,7 @@ void launch(const PairWork& work, cudaStream_t stream) {
 }  // namespace
 
 void launch_match_any(const PairWork& work, cudaStream_t stream) {
-  switch (work.sources.type) {
-    case CellType::float16:
-      return launch<__half>(work, stream);
-    case CellType::bfloat16:
-      return launch<__nv_bfloat16>(work, stream);
-    default:
-      return launch<float>(work, stream);
-  }
+  with_cell(work.sources.type, [&](auto cell) { launch<decltype(cell)>(work, stream); });
 }
 
 }  // namespace diml::cuda
