@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <string_view>
+
+namespace diml::experiments {
+
+// The signs of a kind of file.
+struct Signs {
+  std::string_view minus;
+  std::string_view missing;
+};
+
+constexpr Signs kTextSigns{"\u2212", "\u2013"};
+constexpr Signs kLatexSigns{"$-$", "--"};
+
+// Two decimals, as whole hundredths: a difference is taken of what is printed, so that a reader who
+// subtracts gets the same.
+inline long long hundredths(double value) { return std::llround(100.0 * value); }
+
+inline std::string decimal(long long hundredths, std::string_view minus = "-") {
+  const long long size = std::llabs(hundredths);
+  std::string text(hundredths < 0 ? minus : "");
+  text += std::to_string(size / 100);
+  text += size % 100 < 10 ? ".0" : ".";
+  text += std::to_string(size % 100);
+  return text;
+}
+
+// With its sign also where it is positive; zero has none.
+inline std::string signed_decimal(long long hundredths, std::string_view minus = "-") {
+  return (hundredths > 0 ? "+" : "") + decimal(hundredths, minus);
+}
+
+}  // namespace diml::experiments

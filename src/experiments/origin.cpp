@@ -1,0 +1,110 @@
+#include "origin.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace diml::experiments {
+namespace {
+
+constexpr std::size_t kHashLetters = 8;
+
+// Each once, as they come; nothing is no value.
+void gather(std::vector<std::string>& values, const std::string& value) {
+  if (value.empty() || std::find(values.begin(), values.end(), value) != values.end()) return;
+  values.push_back(value);
+}
+
+std::string joined(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
+  return text;
+}
+
+std::string duration(double seconds) {
+  const long long whole = std::llround(seconds);
+  if (whole < 60) return std::to_string(whole) + " s";
+  const long long minutes = (whole + 30) / 60;
+  if (minutes < 60) return std::to_string(minutes) + " min";
+  return std::to_string(minutes / 60) + " h " + std::to_string(minutes % 60) + " min";
+}
+
+std::string counted(std::size_t count, const std::string& one) {
+  return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
+}
+
+const std::string& split_of(const Cell& cell) {
+  static const std::string test = "test";
+  const auto split = cell.look.find("split");
+  return split == cell.look.end() ? test : split->second;
+}
+
+}  // namespace
+
+std::string origin_of(const ResultTable& table) {
+  std::vector<std::string> seeds;
+  std::vector<std::string> epochs;
+  std::vector<std::string> weights;
+  std::vector<std::string> hardware;
+  std::vector<std::string> commits;
+  std::set<std::pair<std::string, std::string>> runs;  // many cells look at what one training left
+  double seconds = 0.0;
+  bool untrained = false;
+  for (const Line& line : table.lines) {
+    if (!line.cell) continue;
+    const Cell& cell = *line.cell;
+    const bool trained = cell.epochs > 0;
+    untrained = untrained || !trained;
+    if (trained) {
+      gather(seeds, cell.seed);
+      gather(epochs, std::to_string(cell.epochs));
+      if (runs.emplace(cell.row, cell.weights).second) seconds += cell.train_seconds;
+    }
+    const std::string& start =
+        cell.start_weights.empty() && !trained ? cell.weights : cell.start_weights;
+    gather(weights, start.substr(0, kHashLetters));
+    gather(hardware, cell.hardware);
+    gather(commits, cell.commit.substr(0, kHashLetters));
+  }
+  std::vector<std::string> parts;
+  if (!seeds.empty()) parts.push_back((seeds.size() > 1 ? "seeds " : "seed ") + joined(seeds));
+  if (!epochs.empty())
+    parts.push_back(joined(epochs) +
+                    (epochs == std::vector<std::string>{"1"} ? " epoch" : " epochs"));
+  if (untrained) parts.emplace_back(runs.empty() ? "no training" : "some without training");
+  if (!weights.empty()) parts.push_back("starting weights " + joined(weights));
+  if (!hardware.empty()) parts.push_back(joined(hardware));
+  if (!commits.empty()) {
+    parts.push_back((commits.size() > 1 ? "commits " : "commit ") + joined(commits));
+  }
+  if (!runs.empty()) {
+    parts.push_back(duration(seconds) + " of training in " + counted(runs.size(), "run"));
+  }
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text;
+}
+
+std::string held_out_note(const ResultTable& table) {
+  std::size_t held_out = 0;
+  std::size_t others = 0;
+  std::vector<std::string> columns;
+  for (const Line& line : table.lines) {
+    if (!line.cell || table.is_choice(line)) continue;
+    if (split_of(*line.cell) == "test") {
+      ++others;
+    } else {
+      ++held_out;
+      gather(columns, line.column);
+    }
+  }
+  if (held_out == 0) return "";
+  std::string text = others == 0 ? "The numbers" : "The numbers of " + joined(columns);
+  text += " are of training classes that were held out, not of the test classes";
+  if (table.experiment.choice) text += "; the last line, chosen by them, is of the test classes";
+  return text + ".";
+}
+
+}  // namespace diml::experiments

@@ -1,0 +1,212 @@
+#include "tables.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "diml/error.h"
+
+namespace diml::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 3> kDatasets{"cub200", "cars196", "sop"};
+constexpr std::array<std::string_view, 6> kExperiments{"main", "components", "truncation",
+                                                       "grid", "embedding",  "training"};
+
+// Those of the list first and in its order, then the others by name.
+template <typename Known>
+void sort_names(std::vector<std::string>& names, const Known& known) {
+  const auto place = [&](const std::string& name) {
+    return std::pair(std::find(known.begin(), known.end(), name) - known.begin(), name);
+  };
+  std::sort(names.begin(), names.end(),
+            [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
+}
+
+std::vector<std::string> folders_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> files_in(const fs::path& folder, const std::string& ending) {
+  std::vector<std::string> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_regular_file() && entry.path().extension() == ending) {
+      paths.push_back(entry.path().string());
+    }
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+std::map<std::string, Experiment> read_experiments(const std::string& folder) {
+  if (!fs::is_directory(folder)) {
+    throw Error(folder + ": no such folder; name the one with the tables' YAML files");
+  }
+  std::map<std::string, Experiment> experiments;
+  for (const std::string& path : files_in(folder, ".yaml")) {
+    Experiment experiment = read_experiment(path);
+    std::string name = experiment.name;
+    experiments.emplace(std::move(name), std::move(experiment));
+  }
+  return experiments;
+}
+
+// What the paper prints there.
+std::map<std::string, double> paper_numbers(const Experiment& experiment,
+                                            const std::string& dataset, const std::string& row,
+                                            const std::string& column) {
+  const auto of_dataset = experiment.paper.find(dataset);
+  if (of_dataset == experiment.paper.end()) return {};
+  const auto of_row = of_dataset->second.find(row);
+  if (of_row == of_dataset->second.end()) return {};
+  const auto of_column = of_row->second.find(column);
+  return of_column == of_row->second.end() ? std::map<std::string, double>{} : of_column->second;
+}
+
+ResultTable empty_table(const Experiment& experiment, const std::string& dataset) {
+  ResultTable table{dataset, experiment};
+  const auto add = [&](const std::string& row, const std::string& column) {
+    table.lines.push_back({row, column, {}, paper_numbers(experiment, dataset, row, column)});
+  };
+  for (const Row& row : experiment.rows) {
+    for (const Column& column : experiment.columns) add(row.name, column.name);
+  }
+  if (experiment.choice) add(experiment.choice->name, "test");
+  return table;
+}
+
+[[noreturn]] void refuse_unknown(const std::string& path, const std::string& name,
+                                 const std::string& experiments) {
+  throw Error(path + ": " + experiments + " has no " + name +
+              ".yaml; put the table there, or the results elsewhere");
+}
+
+// A result that has no place in its table must not vanish from the report unseen.
+void put_cell(ResultTable& table, const std::string& path) {
+  Cell cell = read_cell(path);
+  const std::string& name = table.experiment.name;
+  if (cell.dataset != table.dataset || cell.experiment != name) {
+    throw Error(path + ": is a cell of " + cell.dataset + "/" + cell.experiment +
+                "; move it to the folder of that name");
+  }
+  const auto line = std::find_if(table.lines.begin(), table.lines.end(), [&](const Line& each) {
+    return each.row == cell.row && each.column == cell.column;
+  });
+  if (line == table.lines.end()) {
+    throw Error(path + ": the table " + name + " has no row \"" + cell.row + "\" with a column \"" +
+                cell.column + "\"; remove the cell, or name it as the table does");
+  }
+  if (line->cell) {
+    throw Error(path + ": another file has the same row and column; remove one of them");
+  }
+  line->cell = std::move(cell);
+}
+
+std::optional<double> find_number(const std::map<std::string, double>& numbers,
+                                  const std::string& name) {
+  const auto found = numbers.find(name);
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+const std::vector<Number>& numbers_of(Quantity quantity) {
+  static const std::vector<Number> retrieval{{"p_at_1", "P@1"},
+                                             {"r_precision_paper", "RP*"},
+                                             {"map_at_r_paper", "MAP@R*"},
+                                             {"r_precision", "RP", false},
+                                             {"map_at_r", "MAP@R", false}};
+  static const std::vector<Number> parts{{"exact", "exact"}, {"within_one", "within one cell"}};
+  return quantity == Quantity::retrieval ? retrieval : parts;
+}
+
+std::optional<double> Line::ours_of(const std::string& number) const {
+  return cell ? find_number(cell->numbers, number) : std::nullopt;
+}
+
+std::optional<double> Line::paper_of(const std::string& number) const {
+  return find_number(paper, number);
+}
+
+std::size_t ResultTable::cells() const {
+  return static_cast<std::size_t>(std::count_if(
+      lines.begin(), lines.end(), [](const Line& line) { return line.cell.has_value(); }));
+}
+
+const Line& ResultTable::line(std::size_t row, std::size_t column) const {
+  return lines.at(row * experiment.columns.size() + column);
+}
+
+bool ResultTable::is_choice(const Line& line) const {
+  return experiment.choice.has_value() && &line == &lines.back();
+}
+
+std::string ResultTable::title() const {
+  return experiment.title.empty() ? experiment.name : experiment.title;
+}
+
+std::string ResultTable::column_text(const Line& line) const {
+  if (!line.cell || line.cell->chosen.empty()) return line.column;
+  return line.column + ": " + line.cell->chosen;
+}
+
+std::string ResultTable::file_name(const std::string& ending) const {
+  return dataset + "-" + experiment.name + ending;
+}
+
+std::string dataset_title(const std::string& dataset) {
+  if (dataset == "cub200") return "CUB200-2011";
+  if (dataset == "cars196") return "Cars196";
+  if (dataset == "sop") return "Stanford Online Products";
+  return dataset;
+}
+
+std::vector<ResultTable> read_tables(const std::string& results, const std::string& experiments) {
+  if (!fs::is_directory(results)) {
+    throw Error(results + ": no such folder; `diml experiments run` makes the results");
+  }
+  const std::map<std::string, Experiment> known = read_experiments(experiments);
+  std::vector<ResultTable> tables;
+  std::vector<std::string> datasets = folders_in(results);
+  sort_names(datasets, kDatasets);
+  for (const std::string& dataset : datasets) {
+    const fs::path folder = fs::path(results) / dataset;
+    std::vector<std::string> names = folders_in(folder);
+    sort_names(names, kExperiments);
+    for (const std::string& name : names) {
+      const std::vector<std::string> paths = files_in(folder / name, ".json");
+      if (paths.empty()) continue;
+      const auto experiment = known.find(name);
+      if (experiment == known.end()) refuse_unknown(paths.front(), name, experiments);
+      ResultTable table = empty_table(experiment->second, dataset);
+      for (const std::string& path : paths) put_cell(table, path);
+      tables.push_back(std::move(table));
+    }
+  }
+  if (tables.empty()) {
+    throw Error(results + ": has no results; `diml experiments run` makes them");
+  }
+  return tables;
+}
+
+std::string entry(const Line& line, const Number& number, const Signs& signs) {
+  const std::optional<double> ours = line.ours_of(number.name);
+  if (!ours) return std::string(signs.missing);
+  std::string text = decimal(hundredths(*ours), signs.minus);
+  if (const std::optional<double> paper = line.paper_of(number.name)) {
+    text += " (" + decimal(hundredths(*paper), signs.minus) + ", ";
+    text += signed_decimal(hundredths(*ours) - hundredths(*paper), signs.minus) + ")";
+  }
+  return text;
+}
+
+}  // namespace diml::experiments
