@@ -74,10 +74,11 @@ std::string gains_text(const ResultTable& table) {
     markdown += "| " + escaped(gain.number.heading) + " | " + signed_text(gain.ours) + " | ";
     markdown += gain.paper_rows == 0 ? std::string(kTextSigns.missing) : signed_text(gain.paper);
     if (gain.paper_rows > 0 && gain.paper_rows < gain.rows) {
-      markdown += " (" + std::to_string(gain.paper_rows) + " rows)";
+      markdown += " (";
+      markdown += std::to_string(gain.paper_rows) + " rows)";
     }
-    markdown += " | " + std::to_string(gain.rows_gained) + " of " + std::to_string(gain.rows);
-    markdown += " |\n";
+    markdown += " | ";
+    markdown += std::to_string(gain.rows_gained) + " of " + std::to_string(gain.rows) + " |\n";
   }
   if (const std::optional<Farthest> farthest = farthest_from_paper(table)) {
     markdown += "\nFarthest from the paper in " +
@@ -104,8 +105,9 @@ std::string section(const ResultTable& table) {
     markdown += "\n![" + escaped(dataset_title(table.dataset) + ": " + table.title()) + "](" +
                 path(".svg") + ")\n";
   }
+  markdown += "\n";
   markdown +=
-      "\n" + std::to_string(table.cells()) + " of " + std::to_string(table.lines.size()) + " cells";
+      std::to_string(table.cells()) + " of " + std::to_string(table.lines.size()) + " cells";
   if (const std::string origin = origin_of(table); !origin.empty()) {
     markdown += "; " + escaped(origin);
   }
