@@ -30,7 +30,9 @@ inline std::string decimal(long long hundredths, std::string_view minus = "-") {
 
 // With its sign also where it is positive; zero has none.
 inline std::string signed_decimal(long long hundredths, std::string_view minus = "-") {
-  return (hundredths > 0 ? "+" : "") + decimal(hundredths, minus);
+  std::string text(hundredths > 0 ? "+" : "");
+  text += decimal(hundredths, minus);
+  return text;
 }
 
 }  // namespace diml::experiments

@@ -67,7 +67,8 @@ std::string stroked(const Stroke& stroke) {
 std::string listed(const std::vector<Point>& points) {
   std::string text;
   for (const Point& point : points) {
-    text += (text.empty() ? "" : " ") + coordinate(point.x) + "," + coordinate(point.y);
+    if (!text.empty()) text += ' ';
+    text += coordinate(point.x) + "," + coordinate(point.y);
   }
   return text;
 }
