@@ -44,7 +44,8 @@ std::string table_text(const ResultTable& table) {
   std::string markdown = "| network | look |";
   std::string rule = "|---|---|";
   for (const Number& number : numbers) {
-    markdown += " " + escaped(number.heading) + " |";
+    markdown += " ";
+    markdown += escaped(number.heading) + " |";
     rule += "---:|";
   }
   markdown += "\n" + rule + "\n";
@@ -52,8 +53,12 @@ std::string table_text(const ResultTable& table) {
     const Line& line = table.lines[k];
     const bool first = k == 0 || table.lines[k - 1].row != line.row || table.is_choice(line);
     markdown += first ? "| " + escaped(line.row) + " |" : "| |";
-    markdown += " " + escaped(table.column_text(line)) + " |";
-    for (const Number& number : numbers) markdown += " " + entry(line, number, kTextSigns) + " |";
+    markdown += " ";
+    markdown += escaped(table.column_text(line)) + " |";
+    for (const Number& number : numbers) {
+      markdown += " ";
+      markdown += entry(line, number, kTextSigns) + " |";
+    }
     markdown += "\n";
   }
   return markdown;
@@ -96,9 +101,11 @@ std::string section(const ResultTable& table) {
     markdown += "\n" + about + "\n";
   }
   if (const std::string note = held_out_note(table); !note.empty()) {
-    markdown += "\n" + escaped(note) + "\n";
+    markdown += "\n";
+    markdown += escaped(note) + "\n";
   }
-  markdown += "\n" + table_text(table);
+  markdown += "\n";
+  markdown += table_text(table);
   if (experiment.plot == "pairs") markdown += gains_text(table);
   const auto path = [&](const std::string& ending) { return "results/" + table.file_name(ending); };
   if (has_plot(table)) {

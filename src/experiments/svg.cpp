@@ -149,7 +149,8 @@ void Svg::text(Point at, std::string_view text, const TextStyle& style) {
     body_ += attribute("text-anchor", style.anchor == Anchor::middle ? "middle" : "end");
   }
   if (style.bold) body_ += attribute("font-weight", "bold");
-  body_ += ">" + escaped(text) + "</text>\n";
+  body_ += ">";
+  body_ += escaped(text) + "</text>\n";
 }
 
 std::string Svg::file(double width, double height) const {
