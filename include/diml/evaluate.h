@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "diml/matcher.h"
 #include "diml/metrics.h"
 #include "diml/process_group.h"
+#include "diml/retriever.h"
 #include "diml/threads.h"
 
 namespace diml {
@@ -20,7 +20,9 @@ enum class Role : std::uint8_t { query = 1, gallery = 2, both = 3 };
 
 struct EvaluateParams {
   std::vector<std::size_t> rerank = {
-      0, 100};  // each K is evaluated from its own candidates; 0 is the plain cosine
+      0, 100};               // each K is evaluated from its own candidates; 0 is the plain cosine
+  ScoreWeights weights{};    // in the re-ranked head; a depth beyond 1024 takes the plain sum alone
+  std::size_t cut_from = 0;  // not 0: the authors' protocol, see reranked_and_cut
   MatchParams match;
   std::string matcher = "auto";
   int threads = 0;

@@ -75,8 +75,22 @@ class Retriever {
   std::unique_ptr<FirstStage> exact_;  // elsewhere
 };
 
+// What orders the head of a list: the weighted sum of cosine and structural similarity.
+struct ScoreWeights {
+  float global = 1.0F;
+  float structural = 1.0F;
+};
+
 // The ids of query `query` after re-ranking: the first k by cosine + structural similarity, ties by
 // lower id, the rest in stage-1 order. k at most scored.head; each k uses its own candidates only.
-std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k);
+std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k,
+                                   ScoreWeights weights = {});
+
+// What the authors' script gives for k: `deepest` candidates are re-ranked once, the first k of
+// that order are kept, and the others follow in stage-1 order. The head of the list is then the
+// same for every k: for comparison with the paper's tables, not for use.
+std::vector<std::int64_t> reranked_and_cut(const ScoredRanking& scored, std::size_t query,
+                                           std::size_t k, std::size_t deepest,
+                                           ScoreWeights weights = {});
 
 }  // namespace diml

@@ -9,7 +9,6 @@
 
 #include "diml/error.h"
 #include "diml/kmeans.h"
-#include "diml/retriever.h"
 #include "diml/sha256.h"
 
 namespace diml {
@@ -92,6 +91,12 @@ void check_arguments(GridSetView grids, std::span<const std::int64_t> labels,
   if (grids.size < 2) throw Error("evaluation needs at least two images");
   if (params.rerank.empty())
     throw Error("evaluation needs at least one re-ranking depth, such as 0");
+  const std::size_t deepest = *std::max_element(params.rerank.begin(), params.rerank.end());
+  const bool plain = params.weights.global == 1.0F && params.weights.structural == 1.0F;
+  if (deepest > kLongestHead && (!plain || params.cut_from > 0)) {
+    throw Error("weights of the two similarities, and lists that are cut, go with re-ranking of " +
+                std::to_string(kLongestHead) + " at most: take a smaller depth");
+  }
 }
 
 // The largest R of a query.
@@ -109,14 +114,15 @@ std::size_t most_relevant(const Protocol& protocol, std::span<const std::int64_t
 // How far down its list a query is looked at, for each depth of re-ranking.
 class Depths {
  public:
-  Depths(const std::vector<std::size_t>& rerank, std::size_t gallery, std::size_t largest_relevant,
+  Depths(const EvaluateParams& params, std::size_t gallery, std::size_t largest_relevant,
          const std::vector<std::size_t>& recall_ks)
       : gallery_(gallery),
+        head_(params.cut_from),
         // As deep as any number looks: R + 1 places for the paper's counting, the largest k of
         // recall.
         looked_at_(
             std::max(largest_relevant + 1, *std::max_element(recall_ks.begin(), recall_ks.end()))) {
-    for (const std::size_t k : rerank) {
+    for (const std::size_t k : params.rerank) {
       if (takes_in_everything(k)) {
         everything_ = true;
       } else {
@@ -133,8 +139,8 @@ class Depths {
 
  private:
   std::size_t gallery_;
+  std::size_t head_;
   std::size_t looked_at_;
-  std::size_t head_ = 0;
   bool everything_ = false;
 };
 
@@ -143,8 +149,15 @@ struct Found {
   ScoredRanking scored;
   Ranking best;  // of the whole gallery, where a depth takes it in
 
-  std::vector<std::int64_t> ranked(std::size_t query, std::size_t k, const Depths& depths) const {
-    if (!depths.takes_in_everything(k)) return reranked(scored, query, std::min(k, scored.head));
+  std::vector<std::int64_t> ranked(std::size_t query, std::size_t k, const Depths& depths,
+                                   const EvaluateParams& params) const {
+    if (params.cut_from > 0) {
+      return reranked_and_cut(scored, query, k, std::min(params.cut_from, scored.head),
+                              params.weights);
+    }
+    if (!depths.takes_in_everything(k)) {
+      return reranked(scored, query, std::min(k, scored.head), params.weights);
+    }
     const std::span<const std::int64_t> ids = best.ids_of(query);
     return {ids.begin(), ids.end()};
   }
@@ -201,7 +214,7 @@ void count_queries(const Found& found, std::span<const std::int64_t> ids,
       const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
       for (std::size_t r = 0; r < results; ++r) {
         ranked_labels.clear();
-        for (const std::int64_t id : found.ranked(q, params.rerank[r], depths)) {
+        for (const std::int64_t id : found.ranked(q, params.rerank[r], depths, params)) {
           ranked_labels.push_back(labels[static_cast<std::size_t>(id)]);
         }
         of_queries[q * results + r] =
@@ -242,7 +255,7 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
   }
   std::vector<MetricsAccumulator> accumulators(params.rerank.size());
   const std::vector<std::size_t> recall_ks = accumulators.front().recall_ks();
-  const Depths depths(params.rerank, protocol.gallery.size(), largest_relevant, recall_ks);
+  const Depths depths(params, protocol.gallery.size(), largest_relevant, recall_ks);
   const std::size_t at_once =
       std::clamp<std::size_t>(kPlacesAtOnce / depths.listed(), 16, kMostQueriesAtOnce) *
       processes.size();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <unordered_set>
 
 #include "cuda_gallery.h"
 #include "diml/error.h"
@@ -44,17 +45,21 @@ std::vector<std::int64_t> gallery_ids(const GridSelection& gallery) {
   return ids;
 }
 
-// The first k places of a query's list by cosine + structural similarity, ties by lower id.
+// The first k places of a query's list by the sum of both similarities, ties by lower id.
 std::vector<std::size_t> order_by_total(const ScoredRanking& scored, std::size_t query,
-                                        std::size_t k) {
+                                        std::size_t k, ScoreWeights weights) {
+  if (k > scored.head) {
+    throw Error("re-ranking " + std::to_string(k) +
+                " needs as many structural similarities; there are " + std::to_string(scored.head));
+  }
   const std::span<const std::int64_t> ids = scored.ranking.ids_of(query);
   const std::span<const float> cosine = scored.ranking.scores_of(query);
   const float* structural = scored.structural.data() + query * scored.head;
   std::vector<std::size_t> order(k);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    const float a = cosine[x] + structural[x];
-    const float b = cosine[y] + structural[y];
+    const float a = weights.global * cosine[x] + weights.structural * structural[x];
+    const float b = weights.global * cosine[y] + weights.structural * structural[y];
     return a != b ? a > b : ids[x] < ids[y];
   });
   return order;
@@ -124,7 +129,7 @@ Ranking Retriever::structural_candidates(const GridSelection& queries, std::size
     const ScoredRanking scored = match_head(
         one, candidates(one, size, exclude.empty() ? exclude : exclude.subspan(q, 1)), size);
     all.depth = std::min(depth, scored.head);
-    const std::vector<std::size_t> order = order_by_total(scored, 0, scored.head);
+    const std::vector<std::size_t> order = order_by_total(scored, 0, scored.head, {});
     for (std::size_t rank = 0; rank < all.depth; ++rank) {
       all.ids.push_back(scored.ranking.ids[order[rank]]);
       all.scores.push_back(scored.ranking.scores[order[rank]] + scored.structural[order[rank]]);
@@ -149,15 +154,24 @@ ScoredRanking Retriever::match_head(const GridSelection& queries, Ranking rankin
   return scored;
 }
 
-std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k) {
-  if (k > scored.head) {
-    throw Error("re-ranking " + std::to_string(k) +
-                " needs as many structural similarities; there are " + std::to_string(scored.head));
-  }
+std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k,
+                                   ScoreWeights weights) {
   const std::span<const std::int64_t> ids = scored.ranking.ids_of(query);
-  const std::vector<std::size_t> order = order_by_total(scored, query, k);
+  const std::vector<std::size_t> order = order_by_total(scored, query, k, weights);
   std::vector<std::int64_t> result(ids.begin(), ids.end());
   for (std::size_t rank = 0; rank < k; ++rank) result[rank] = ids[order[rank]];
+  return result;
+}
+
+std::vector<std::int64_t> reranked_and_cut(const ScoredRanking& scored, std::size_t query,
+                                           std::size_t k, std::size_t deepest,
+                                           ScoreWeights weights) {
+  std::vector<std::int64_t> result = reranked(scored, query, deepest, weights);
+  result.resize(std::min(k, result.size()));
+  const std::unordered_set<std::int64_t> kept(result.begin(), result.end());
+  for (const std::int64_t id : scored.ranking.ids_of(query)) {
+    if (!kept.contains(id)) result.push_back(id);
+  }
   return result;
 }
 

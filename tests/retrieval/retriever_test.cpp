@@ -33,6 +33,25 @@ TEST(Reranked, EveryKUsesItsOwnCandidates) {
   EXPECT_THROW(reranked(scored, 0, 5), Error);
 }
 
+TEST(Reranked, WeightsSayHowMuchEachSimilarityCounts) {
+  const ScoredRanking scored = hand_made();
+  EXPECT_EQ(reranked(scored, 0, 4, {1.0f, 0.0f}), (Ids{10, 20, 30, 40}));
+  EXPECT_EQ(reranked(scored, 0, 4, {0.0f, 1.0f}), (Ids{40, 20, 30, 10}));
+  EXPECT_EQ(reranked(scored, 0, 3, {0.0f, 1.0f}), (Ids{20, 30, 10, 40}));
+  EXPECT_EQ(reranked(scored, 0, 4, {1.0f, 0.25f}), (Ids{10, 20, 40, 30}));  // .925 .875 .75 .825
+}
+
+// Why a table made so cannot show what K does to the first place.
+TEST(Reranked, CutListsBeginAlikeForEveryK) {
+  const ScoredRanking scored = hand_made();
+  EXPECT_EQ(reranked_and_cut(scored, 0, 0, 4), (Ids{10, 20, 30, 40}));
+  EXPECT_EQ(reranked_and_cut(scored, 0, 1, 4), (Ids{40, 10, 20, 30}));
+  EXPECT_EQ(reranked_and_cut(scored, 0, 2, 4), (Ids{40, 20, 10, 30}));
+  EXPECT_EQ(reranked_and_cut(scored, 0, 4, 4), reranked(scored, 0, 4));
+  EXPECT_EQ(reranked_and_cut(scored, 0, 1, 3), (Ids{20, 10, 30, 40}));
+  EXPECT_THROW(reranked_and_cut(scored, 0, 1, 5), Error);
+}
+
 TEST(Reranked, TiesGoToTheLowerId) {
   ScoredRanking scored = hand_made();
   scored.ranking.ids = {40, 30, 20, 10};
