@@ -83,7 +83,7 @@ Run define_train(CLI::App& command) {
   setting("--measure", "measure.kind", "What the loss compares by: global, structural or blended");
   setting("--epochs", "epochs", "How many");
   setting("--learning-rate", "optimiser.learning_rate", "Of the backbone");
-  setting("--select", "evaluate.select", "Which classes choose the best: test or val");
+  setting("--select", "evaluate.select", "Which classes choose the best: test, val, or none: last");
   setting("--seed", "seed", "Other seed, other run");
   setting("--device", "device", "cpu, cuda or cuda:1");
   setting("--precision", "precision", "float32, or bfloat16 for the maps of the network");

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,10 @@ struct Dataset {
 // name: one of dataset_names(). Throws, with the remedy, when a file is missing or says something
 // odd.
 Dataset load_dataset(std::string_view name, const std::string& root, Split split);
+
+// The fifth of the classes that chooses in place of the test classes, where a choice is to be
+// honest: every fifth of those that are there. Empty where there are fewer than five.
+std::set<std::int64_t> held_out_classes(const Dataset& data);
 
 struct DatasetKind {
   const char* name;

@@ -43,4 +43,16 @@ Dataset load_dataset(std::string_view name, const std::string& root, Split split
   throw Error("there is no data set '" + std::string(name) + "': " + known);
 }
 
+std::set<std::int64_t> held_out_classes(const Dataset& data) {
+  constexpr std::size_t kOneOf = 5;
+  std::set<std::int64_t> classes;
+  for (const Sample& sample : data.samples) classes.insert(sample.label);
+  std::set<std::int64_t> held_out;
+  std::size_t number = 0;
+  for (const std::int64_t label : classes) {
+    if (++number % kOneOf == 0) held_out.insert(label);
+  }
+  return held_out;
+}
+
 }  // namespace diml

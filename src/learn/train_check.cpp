@@ -21,7 +21,7 @@ constexpr std::size_t kMostDimensions = 4096;
 
 const std::vector<std::string> kOptimisers = {"adam", "adamw", "sgd"};
 const std::vector<std::string> kSchedules = {"none", "step", "cosine"};
-const std::vector<std::string> kSelections = {"test", "val"};
+const std::vector<std::string> kSelections = {"test", "val", "last"};
 const std::vector<std::string> kPrecisions = {"float32", "bfloat16"};
 const std::vector<std::string> kPoolings = {"align", "roi_align"};
 
@@ -202,6 +202,7 @@ void check(const TrainConfig& config) {
   expect(!config.evaluate.rerank.empty(),
          "evaluate.rerank is empty: 0 evaluates without re-ranking, 0,100 both ways");
   expect_known("evaluate.select", config.evaluate.select, kSelections);
+  expect(config.checkpoint_epochs > 0, "checkpoint_epochs is 0: it must be 1 or more");
   expect(is_device(config.device),
          "device cannot be '" + config.device + "': there are cpu, cuda and cuda:1 (any number)");
   expect_known("precision", config.precision, kPrecisions);

@@ -164,6 +164,7 @@ const std::vector<Setting>& setting_table() {
       field("precision", &C::precision),
       field("threads", &C::threads),
       field("cache_mb", &C::cache_mb),
+      field("checkpoint_epochs", &C::checkpoint_epochs),
       field("checkpoint_steps", &C::checkpoint_steps),
   };
   return table;

@@ -273,7 +273,9 @@ bool Trainer::judge(EpochReport& report) {
   if (folder_ == nullptr) return false;
   // The last depth of re-ranking is what a user of the model would see.
   const double p_at_1 = report.results.back().metrics.p_at_1;
-  if (p_at_1 > progress_.best_p_at_1) {
+  const bool chosen = config_.evaluate.select == "last" ? report.epoch == config_.epochs
+                                                        : p_at_1 > progress_.best_p_at_1;
+  if (chosen) {
     progress_.best_p_at_1 = p_at_1;
     progress_.best_epoch = report.epoch;
     report.is_best = true;
@@ -369,12 +371,16 @@ TrainSummary Trainer::run() {
     progress_.steps_done = 0;
     progress_.loss_sum = 0.0;
     progress_.epochs_done = epoch;
-    save(epoch, 0);
+    const bool stopped = asked_to_stop();
+    // A better model has just replaced the one that the checkpoint before knows of.
+    const bool kept = stopped || report.is_best || epoch == config_.epochs ||
+                      epoch % config_.checkpoint_epochs == 0;
+    if (kept) save(epoch, 0);
     if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(report);
     summary_.last = report;
     if (report.is_best) summary_.best = report;
     ranks_.wait_for_writer();
-    if (asked_to_stop()) {
+    if (stopped) {
       summary_.stopped = epoch < config_.epochs;
       break;
     }

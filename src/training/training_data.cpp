@@ -9,8 +9,6 @@
 namespace diml::training {
 namespace {
 
-constexpr std::size_t kHeldOut = 5;  // of so many classes one is held out for validation
-
 void add(LabelledFiles& files, std::map<std::int64_t, std::int64_t>& dense, const Sample& sample) {
   const auto label = dense.emplace(sample.label, static_cast<std::int64_t>(dense.size())).first;
   files.paths.push_back(sample.path);
@@ -29,13 +27,10 @@ TrainingData load_training_data(const learn::TrainConfig& config) {
   const bool validates = config.evaluate.select == "val";
   std::set<std::int64_t> held_out;
   if (validates) {
-    std::set<std::int64_t> classes;
-    for (const Sample& sample : train.samples) classes.insert(sample.label);
-    std::size_t number = 0;
-    for (const std::int64_t label : classes) {
-      if (++number % kHeldOut == 0) held_out.insert(label);
-    }
+    held_out = held_out_classes(train);
     if (held_out.empty()) {
+      std::set<std::int64_t> classes;
+      for (const Sample& sample : train.samples) classes.insert(sample.label);
       throw Error("evaluate.select val holds out a fifth of the training classes, but there are " +
                   std::to_string(classes.size()) + ": take evaluate.select test");
     }

@@ -44,8 +44,8 @@ struct ScheduleSettings {
 struct EvaluateSettings {
   std::size_t every = 1;  // epochs
   std::vector<std::size_t> rerank = {0, 100};
-  std::string select = "test";  // whose P@1 chooses the best: test, or val: a fifth of the training
-                                // classes is held out for it
+  std::string select = "test";  // whose P@1 chooses the best: test; val: a fifth of the training
+                                // classes is held out for it; last: nobody's, the last epoch is
 };
 
 // Everything that makes up a run. What is written to config.yaml brings it back.
@@ -69,8 +69,9 @@ struct TrainConfig {
   std::string device = "cpu";
   std::string precision = "float32";
   int threads = 0;
-  std::size_t cache_mb = 4096;       // of decoded images
-  std::size_t checkpoint_steps = 0;  // also within an epoch, every so many steps; 0 for its end
+  std::size_t cache_mb = 4096;        // of decoded images
+  std::size_t checkpoint_epochs = 1;  // what a kill may cost; a stop and the end write one anyway
+  std::size_t checkpoint_steps = 0;   // also within an epoch, every so many steps; 0 for its end
 };
 
 // Names with dots, as in `--set loss.margin=0.3`; values as text. Unknown names are answered with
