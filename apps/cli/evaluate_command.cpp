@@ -24,7 +24,7 @@ struct Labelled {
   std::vector<Role> roles;
   double embed_seconds = 0.0;
 
-  // The last places of the set are empty where images were left out.
+  // Shorter than the set where images were left out.
   GridSetView view() const {
     GridSetView grids = set.view();
     grids.size = labels.size();
@@ -96,25 +96,18 @@ Labelled EvaluateCommand::embed(ProcessGroup& processes) {
   Embedder embedder = network.open(match.threads);
   processes.expect_same(fingerprint_of(chosen.list, network.description()),
                         "images, another model or other options");
-  const std::size_t total = chosen.list.paths.size();
+  const EmbedFilesParams how{chosen.orientation, images.bad(), cell_type_from(grids.storage)};
+  EmbeddedFiles files =
+      *embed_to_memory(processes, embedder, chosen.list.paths, how, progress_bar("embed"));
   Labelled made;
-  made.set = GridSet(processes.writes() ? total : 0, embedder.cells_per_grid(), embedder.dim(),
-                     cell_type_from(grids.storage));
-  const Progress progress = progress_bar("embed");
-  std::vector<std::string> bad;
-  embed_together(processes, embedder, chosen.list.paths, chosen.orientation, images.bad(),
-                 [&](const EmbeddedBatch& batch) {
-                   put_grids(batch, made.set, made.labels.size());
-                   for (const std::size_t index : batch.indices) {
-                     made.labels.push_back(chosen.list.labels[index]);
-                     if (!chosen.list.roles.empty()) {
-                       made.roles.push_back(static_cast<Role>(chosen.list.roles[index]));
-                     }
-                   }
-                   for (const BadImage& one : batch.bad) bad.push_back(one.why);
-                   if (progress) progress(batch.first + batch.count, total);
-                 });
-  report_bad(bad, total, "");
+  made.set = std::move(files.set);
+  for (const std::size_t index : files.kept) {
+    made.labels.push_back(chosen.list.labels[index]);
+    if (!chosen.list.roles.empty()) {
+      made.roles.push_back(static_cast<Role>(chosen.list.roles[index]));
+    }
+  }
+  report_bad(files.bad, chosen.list.paths.size(), "");
   made.embed_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return made;

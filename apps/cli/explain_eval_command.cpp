@@ -4,9 +4,9 @@
 #include <iostream>
 
 #include "command.h"
+#include "diml/embed_parts.h"
 #include "diml/error.h"
 #include "diml/part_plot.h"
-#include "diml/part_truth.h"
 #include "explain_options.h"
 #include "network_options.h"
 #include "options.h"
@@ -16,14 +16,6 @@ namespace diml::cli {
 namespace {
 
 constexpr double kPercent = 100.0;
-
-// Grids of the images that are in some pair, with their parts.
-struct Judged {
-  GridSet grids;
-  std::vector<std::int64_t> labels;
-  std::vector<std::vector<PartCell>> parts;
-  std::vector<ImagePair> pairs;  // indices into these
-};
 
 struct ExplainEvalCommand {
   NetworkOptions network;
@@ -39,9 +31,9 @@ struct ExplainEvalCommand {
   void run();
 
  private:
-  Judged embedded();
+  PartGrids embedded();
   void tell(const std::vector<PartMethod>& methods, const std::vector<Curve>& curves,
-            const Judged& judged, JsonOutput& output) const;
+            const PartGrids& judged, JsonOutput& output) const;
 };
 
 PictureFormat format_of(const std::string& path) {
@@ -52,63 +44,15 @@ PictureFormat format_of(const std::string& path) {
   throw Error(path + ": --plot ends in .svg, .png or .pdf");
 }
 
-// Only images that show parts are drawn, and only those in some pair are embedded.
-Judged ExplainEvalCommand::embedded() {
+PartGrids ExplainEvalCommand::embedded() {
   const Dataset data = load_dataset(images.dataset, images.root, split_from(images.split));
   if (data.part_names.empty()) {
     throw Error(images.root + ": has no part annotations (parts/part_locs.txt): cub200 and " +
                 "critters have them");
   }
-  std::vector<const Sample*> shown;
-  std::vector<std::int64_t> labels;
-  for (const Sample& sample : data.samples) {
-    if (sample.parts.empty()) continue;
-    shown.push_back(&sample);
-    labels.push_back(sample.label);
-  }
-  Judged judged;
-  judged.pairs = pairs_of_classes(labels, pairs, seed);
-  std::vector<std::size_t> place(shown.size(), shown.size());
-  std::vector<const Sample*> used;
-  for (ImagePair& pair : judged.pairs) {
-    for (std::size_t* image : {&pair.source, &pair.target}) {
-      if (place[*image] == shown.size()) {
-        place[*image] = used.size();
-        used.push_back(shown[*image]);
-      }
-      *image = place[*image];
-    }
-  }
   Embedder embedder = network.open(match.threads);
-  const Preprocessing& seen = embedder.preprocessing();
-  const GridShape shape{network.grid, network.grid};
-  judged.grids = GridSet(used.size(), embedder.cells_per_grid(), embedder.dim());
-  judged.parts.resize(used.size());
-  for (const Sample* sample : used) judged.labels.push_back(sample->label);
-  const Progress progress = progress_bar("embed");
-  constexpr std::size_t kAtOnce = 64;
-  for (std::size_t first = 0; first < used.size(); first += kAtOnce) {
-    const std::size_t some = std::min(kAtOnce, used.size() - first);
-    std::vector<Image> decoded(some);
-    parallel_for(some, 1, match.threads, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t k = begin; k < end; ++k) {
-        const Sample& sample = *used[first + k];
-        decoded[k] = read_image(sample.path);
-        judged.parts[first + k] = cells_of_parts(sample.parts, decoded[k].width, decoded[k].height,
-                                                 seen.resize, seen.crop, shape);
-      }
-    });
-    const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
-    std::vector<float> cells(some * of_grid);
-    std::vector<float> globals(some * embedder.dim());
-    embedder.embed(decoded, cells, globals);
-    for (std::size_t k = 0; k < some; ++k) {
-      judged.grids.set(first + k, {&cells[k * of_grid], of_grid},
-                       {&globals[k * embedder.dim()], embedder.dim()});
-    }
-    if (progress) progress(first + some, used.size());
-  }
-  return judged;
+  return embed_parts(embedder, data, {.pairs = pairs, .seed = seed, .threads = match.threads},
+                     progress_bar("embed"));
 }
 
 Json to_json(const std::vector<Curve>& curves) {
@@ -153,7 +97,7 @@ void print_tables(const std::vector<PartMethod>& methods, const std::vector<Curv
 }
 
 void ExplainEvalCommand::tell(const std::vector<PartMethod>& methods,
-                              const std::vector<Curve>& curves, const Judged& judged,
+                              const std::vector<Curve>& curves, const PartGrids& judged,
                               JsonOutput& output) const {
   Json report = {{"dataset", images.dataset},
                  {"split", images.split},
@@ -200,7 +144,7 @@ void ExplainEvalCommand::run() {
     throw Error("this build draws no plots: install libcairo2-dev and build again");
 #endif
   }
-  const Judged judged = embedded();
+  const PartGrids judged = embedded();
   const GridShape shape{network.grid, network.grid};
   const std::vector<PartMethod> methods = judge_parts(judged.grids.view(), shape, judged.parts,
                                                       judged.pairs, params, progress_bar("judge"));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,5 +23,33 @@ bool embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const
 
 // The grids of the batch, side by side, from place `first` of the set on.
 void put_grids(const EmbeddedBatch& batch, GridSet& grids, std::size_t first);
+
+// All grids of a list of files, in memory.
+struct EmbeddedFiles {
+  GridSet set;
+  std::vector<std::size_t> kept;  // places in the list of those that could be read
+  std::vector<std::string> bad;   // why the others could not
+
+  // The last places of the set are empty where images were left out.
+  GridSetView view() const {
+    GridSetView grids = set.view();
+    grids.size = kept.size();
+    return grids;
+  }
+};
+
+struct EmbedFilesParams {
+  Orientation orientation = Orientation::as_stored;
+  BadImages bad = BadImages::stop;
+  CellType storage = CellType::float32;
+};
+
+// embed_together into memory, of the process that writes. nullopt, on all of them, where `stop`
+// said so.
+std::optional<EmbeddedFiles> embed_to_memory(ProcessGroup& processes, Embedder& embedder,
+                                             std::span<const std::string> paths,
+                                             const EmbedFilesParams& params,
+                                             const Progress& progress = {},
+                                             const std::function<bool()>& stop = {});
 
 }  // namespace diml

@@ -54,6 +54,7 @@ class Embedder {
  public:
   Embedder(std::unique_ptr<Network> network, Preprocessing preprocessing, EmbedderParams params);
 
+  std::size_t grid() const { return params_.grid; }
   std::size_t cells_per_grid() const { return params_.grid * params_.grid; }
   std::size_t dim() const { return shape_.channels; }
   const Preprocessing& preprocessing() const { return preprocessing_; }

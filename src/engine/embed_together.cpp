@@ -181,4 +181,24 @@ void put_grids(const EmbeddedBatch& batch, GridSet& grids, std::size_t first) {
   }
 }
 
+std::optional<EmbeddedFiles> embed_to_memory(ProcessGroup& processes, Embedder& embedder,
+                                             std::span<const std::string> paths,
+                                             const EmbedFilesParams& params,
+                                             const Progress& progress,
+                                             const std::function<bool()>& stop) {
+  EmbeddedFiles files;
+  files.set = GridSet(processes.writes() ? paths.size() : 0, embedder.cells_per_grid(),
+                      embedder.dim(), params.storage);
+  const auto keep = [&](const EmbeddedBatch& batch) {
+    put_grids(batch, files.set, files.kept.size());
+    append(files.kept, batch.indices);
+    for (const BadImage& one : batch.bad) files.bad.push_back(one.why);
+    if (progress) progress(batch.first + batch.count, paths.size());
+  };
+  if (!embed_together(processes, embedder, paths, params.orientation, params.bad, keep, stop)) {
+    return {};
+  }
+  return files;
+}
+
 }  // namespace diml

@@ -39,23 +39,19 @@ std::optional<std::vector<RerankResult>> evaluate_model(const Model& model,
                      .pooling = pooling_rule_from(config.pooling),
                      .batch = default_batch(config.device),
                      .threads = config.threads});
-  GridSet grids(ranks.writes() ? files.paths.size() : 0, embedder.cells_per_grid(), embedder.dim());
+  const EmbedFilesParams how{.orientation = orientation,
+                             .bad = config.dataset.skip_bad ? BadImages::skip : BadImages::stop};
+  const std::optional<EmbeddedFiles> embedded =
+      embed_to_memory(ranks, embedder, files.paths, how, hooks.on_evaluate, hooks.stop);
+  if (!embedded) return {};
   std::vector<std::int64_t> labels;
-  const auto keep = [&](const EmbeddedBatch& batch) {
-    put_grids(batch, grids, labels.size());
-    for (const std::size_t index : batch.indices) labels.push_back(files.labels[index]);
-    if (hooks.on_evaluate) hooks.on_evaluate(batch.first + batch.count, files.paths.size());
-  };
-  const BadImages bad = config.dataset.skip_bad ? BadImages::skip : BadImages::stop;
-  if (!embed_together(ranks, embedder, files.paths, orientation, bad, keep, hooks.stop)) return {};
+  for (const std::size_t index : embedded->kept) labels.push_back(files.labels[index]);
 
   std::vector<RerankResult> results;
   bool stopped = false;
   if (ranks.writes()) {
-    GridSetView view = grids.view();
-    view.size = labels.size();
     try {
-      results = numbers_of(view, labels, config, hooks);
+      results = numbers_of(embedded->view(), labels, config, hooks);
     } catch (const Stopped&) {
       stopped = true;
     }
