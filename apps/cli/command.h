@@ -29,6 +29,7 @@ Run define_weights(CLI::App& command);       // with networks
 Run define_explain(CLI::App& command);       // with networks
 Run define_explain_eval(CLI::App& command);  // with networks
 Run define_train(CLI::App& command);         // with training
+Run define_experiments(CLI::App& command);   // with networks and YAML
 Run define_critters(CLI::App& command);      // with the DRAWING feature
 Run define_index(CLI::App& command);         // with the GALLERY feature
 Run define_search(CLI::App& command);        // with the GALLERY feature

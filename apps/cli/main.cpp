@@ -40,6 +40,12 @@ constexpr std::array kCommands = {
         "diml train --dataset critters --root critters --loss margin --measure blended --out run",
         define_train},
 #endif
+#if DIML_HAS_EXPERIMENTS
+    Command{"experiments", "The paper's tables: train, evaluate, report",
+            "diml experiments run experiments/main.yaml --dataset cub200 --root CUB_200_2011 "
+            "--model resnet50 --device cuda",
+            define_experiments},
+#endif
 #if DIML_HAS_GALLERY
     Command{"index", "Galleries: photos that are there to be found",
             "diml index build photos.gallery --model resnet50 --images photos/", define_index},

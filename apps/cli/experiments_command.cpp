@@ -1,0 +1,242 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "command.h"
+#include "diml/error.h"
+#include "diml/run_experiments.h"
+#include "diml/threads.h"
+#include "interrupt.h"
+#include "train_reporter.h"
+
+namespace diml::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using experiments::Cell;
+using experiments::Plan;
+using experiments::PlannedCell;
+using experiments::PlannedRun;
+
+// "9m", "90s", "1.5h", or a number of seconds.
+double seconds_from(const std::string& text) {
+  std::size_t read = 0;
+  double value = -1.0;
+  try {
+    value = std::stod(text, &read);
+  } catch (const std::exception&) {  // told below
+  }
+  const std::string unit = text.substr(std::min(read, text.size()));
+  const double factor = unit == "h"                   ? 3600.0
+                        : unit == "m"                 ? 60.0
+                        : unit.empty() || unit == "s" ? 1.0
+                                                      : 0.0;
+  if (!(value > 0.0) || factor == 0.0) {
+    throw Error("--budget " + text + ": give a time, such as 9m, 90s or 1.5h");
+  }
+  return value * factor;
+}
+
+struct RunCommand {
+  experiments::RunParams params;
+  std::vector<std::string> overrides;  // name=value
+  std::string budget;
+  std::size_t jobs = 1;
+  std::string one;  // of the plan's runs, for a program beside others
+  bool dry = false;
+
+  void run();
+
+ private:
+  void here(const Plan& plan);
+  void beside_each_other(const Plan& plan);
+  std::vector<std::string> arguments_for(const PlannedRun& run) const;
+  bool out_of_time() const { return std::chrono::steady_clock::now() >= deadline_; }
+  static void tell(const Cell& cell);
+
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
+  std::vector<std::string> failed_{};
+};
+
+void RunCommand::tell(const Cell& cell) {
+  std::printf("%s, %s, %s:", cell.experiment.c_str(), cell.row.c_str(), cell.column.c_str());
+  for (const auto& [name, value] : cell.numbers) std::printf(" %s %.2f", name.c_str(), value);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void RunCommand::here(const Plan& plan) {
+  for (const PlannedRun& run : plan.runs) {
+    if (Interrupt::asked() || out_of_time()) return;
+    std::printf("%s\n", run.name.c_str());
+    TrainReporter reporter;
+    experiments::RunHooks hooks;
+    reporter.connect(hooks.train);
+    hooks.train.stop = [this] { return Interrupt::asked() || out_of_time(); };
+    hooks.on_cell = tell;
+    if (!experiments::execute(run, params, hooks)) return;
+  }
+}
+
+std::vector<std::string> RunCommand::arguments_for(const PlannedRun& run) const {
+  const int threads = std::max(1, thread_count(params.threads) / static_cast<int>(jobs));
+  std::vector<std::string> arguments = {fs::read_symlink("/proc/self/exe").string(), "experiments",
+                                        "run"};
+  const auto add = [&](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    arguments.emplace_back(option);
+    arguments.push_back(value);
+  };
+  arguments.insert(arguments.end(), params.files.begin(), params.files.end());
+  add("--dataset", params.dataset);
+  add("--root", params.root);
+  add("--model", params.model);
+  add("--results", params.results);
+  add("--runs", params.runs);
+  add("--device", params.device);
+  add("--threads", std::to_string(threads));
+  for (const std::string& row : params.only) add("--only", row);
+  for (const std::string& setting : overrides) add("--set", setting);
+  add("--run", run.name);
+  return arguments;
+}
+
+void RunCommand::beside_each_other(const Plan& plan) {
+  std::vector<experiments::Job> all;
+  fs::create_directories(params.runs);
+  for (const PlannedRun& run : plan.runs) {
+    all.push_back({run.name, arguments_for(run), params.runs + "/" + run.name + ".log"});
+  }
+  const auto stop = [this] { return Interrupt::asked() || out_of_time(); };
+  experiments::run_side_by_side(all, jobs, stop, [&](const experiments::JobEnd& end) {
+    const std::string log = params.runs + "/" + end.name + ".log";
+    if (end.status == 0) {
+      std::printf("%s: done in %.0f s\n", end.name.c_str(), end.seconds);
+    } else if (stop()) {
+      std::printf("%s: stopped after %.0f s\n", end.name.c_str(), end.seconds);
+    } else {
+      std::printf("%s: failed after %.0f s; why is in %s\n", end.name.c_str(), end.seconds,
+                  log.c_str());
+      failed_.push_back(log);
+    }
+    std::fflush(stdout);
+  });
+}
+
+void RunCommand::run() {
+  for (const std::string& text : overrides) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      throw Error("--set " + text + ": name=value is wanted, such as epochs=30");
+    }
+    params.overrides[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  if (!budget.empty()) {
+    deadline_ = std::chrono::steady_clock::now() +
+                std::chrono::milliseconds(static_cast<std::int64_t>(1000.0 * seconds_from(budget)));
+  }
+  const Interrupt interrupt;
+  Plan plan = experiments::make_plan(params);
+  if (!one.empty()) {
+    std::erase_if(plan.runs, [&](const PlannedRun& run) { return run.name != one; });
+    here(plan);
+    if (Interrupt::asked()) throw Error("stopped; the same command goes on");
+    return;
+  }
+  if (dry) {
+    for (const PlannedRun& run : plan.runs) {
+      for (const PlannedCell& cell : run.cells) {
+        std::printf("%s: %s, %s, %s\n", run.name.c_str(), cell.experiment.c_str(), cell.row.c_str(),
+                    cell.column.c_str());
+      }
+    }
+  }
+  while (!dry && !plan.runs.empty()) {
+    if (jobs > 1) {
+      beside_each_other(plan);
+    } else {
+      here(plan);
+    }
+    if (Interrupt::asked() || out_of_time() || !failed_.empty()) break;
+    // Once more: of what is there now a choice may be made.
+    Plan next = experiments::make_plan(params);
+    if (next.done == plan.done) break;
+    plan = std::move(next);
+  }
+  plan = experiments::make_plan(params);
+  std::printf("%zu of %zu cells are there%s\n", plan.done, plan.cells,
+              plan.done < plan.cells && !dry ? "; the same command goes on" : "");
+  if (!failed_.empty()) {
+    throw Error(std::to_string(failed_.size()) + " runs failed, the first one says why in " +
+                failed_.front());
+  }
+  if (Interrupt::asked()) throw Error("stopped; the same command goes on");
+}
+
+Run define_run(CLI::App& command) {
+  auto options = std::make_shared<RunCommand>();
+  experiments::RunParams& params = options->params;
+  command.add_option("files", params.files, "Tables, such as experiments/main.yaml")->required();
+  command.add_option("--dataset", params.dataset, "Labelled images: see 'diml list datasets'")
+      ->required();
+  command.add_option("--root", params.root, "Where the data set lies")->required();
+  command.add_option("--model", params.model, "Weights to begin with; random ones without it");
+  params.results = "experiments/results";
+  command.add_option("--results", params.results, "Folder of the cells: one small file each")
+      ->capture_default_str();
+  params.runs = "runs";
+  command.add_option("--runs", params.runs, "Folder of the training runs: large")
+      ->capture_default_str();
+  command.add_option("--device", params.device, "cpu, cuda or cuda:1")->capture_default_str();
+  command.add_option("--threads", params.threads, "Threads of all runs together; 0 for all cores");
+  command
+      .add_option("--jobs", options->jobs, "Runs side by side: two or three fill one GPU better")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command.add_option("--budget", options->budget,
+                     "Stop cleanly after this time: 9m, 90s, 1.5h; the same command goes on");
+  command.add_option("--only", params.only, "These rows alone");
+  command.add_option("--set", options->overrides, "Any setting of the training: --set epochs=30");
+  command.add_flag("--dry-run", options->dry, "Say what is missing and do nothing");
+  command.add_option("--run", options->one, "One of the runs alone, by the name of its folder");
+  return [options] { options->run(); };
+}
+
+Run define_report(CLI::App& command) {
+  auto params = std::make_shared<experiments::ReportParams>();
+  command.add_option("results", params->results, "Folder of the cells")->required();
+  command.add_option("--experiments", params->experiments,
+                     "Folder of the tables; the one that holds the results without it");
+  params->out = "docs";
+  command.add_option("--out", params->out, "Gets results.md, and results/ with .csv, .tex, .svg")
+      ->capture_default_str();
+  return [params] {
+    if (params->experiments.empty()) {
+      params->experiments =
+          fs::absolute(params->results + "/").parent_path().parent_path().string();
+    }
+    for (const std::string& file : experiments::write_report(*params)) {
+      std::printf("%s\n", file.c_str());
+    }
+  };
+}
+
+}  // namespace
+
+Run define_experiments(CLI::App& command) {
+  command.require_subcommand(1);
+  CLI::App* run = command.add_subcommand("run", "Train and evaluate what is missing of tables");
+  CLI::App* report = command.add_subcommand("report", "Tables and plots of what there is");
+  run->footer(
+      "Example:\n  diml experiments run experiments/main.yaml --dataset cub200 --root CUB_200_2011 "
+      "--model resnet50 --device cuda --budget 9m");
+  report->footer("Example:\n  diml experiments report experiments/results --out docs");
+  const Run do_run = define_run(*run);
+  const Run do_report = define_report(*report);
+  return [=] { run->parsed() ? do_run() : do_report(); };
+}
+
+}  // namespace diml::cli

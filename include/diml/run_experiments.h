@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "diml/experiments.h"
+#include "diml/train.h"
+
+namespace diml::experiments {
+
+struct RunParams {
+  std::vector<std::string> files;  // tables
+  std::string dataset;
+  std::string root;
+  std::string model;    // weights to begin with: a file, or the name of fetched ones; "": random
+  std::string results;  // folder of cells
+  std::string runs;     // folder of training runs
+  std::string device = "cpu";
+  int threads = 0;
+  Settings overrides{};             // of every training
+  std::vector<std::string> only{};  // rows; all without it
+};
+
+struct PlannedCell {
+  std::string experiment;
+  std::string row;
+  std::string column;
+  Look look{};
+  Quantity quantity = Quantity::retrieval;
+  std::string chosen{};
+};
+
+// A network and the cells that are still to be seen with it. Tables share it where they train it
+// alike.
+struct PlannedRun {
+  std::string name;  // of its folder; two that train otherwise have other names
+  bool trained = true;
+  Settings settings{};
+  std::vector<PlannedCell> cells{};
+};
+
+struct Plan {
+  std::vector<PlannedRun> runs{};  // that have missing cells, in the order of the tables
+  std::size_t cells = 0;           // of all tables, as far as they are known
+  std::size_t done = 0;
+};
+
+// By what lies in the folder of results. A choice is planned once the cells it looks at are there.
+Plan make_plan(const RunParams& params);
+
+struct RunHooks {
+  TrainHooks train{};  // its `stop` also ends the looking, between two cells
+  std::function<void(const Cell&)> on_cell{};
+};
+
+// Trains the network, or goes on where it was left, and writes its cells. Returns whether it came
+// to the end.
+bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks);
+
+// A program beside others.
+struct Job {
+  std::string name;
+  std::vector<std::string> arguments{};
+  std::string log;  // what it prints
+};
+
+struct JobEnd {
+  std::string name;
+  int status = 0;  // its exit code; 128 + n where signal n ended it
+  double seconds = 0.0;
+};
+
+// At most `at_once` of them at a time. Where `stop` says so the running ones are interrupted and
+// waited for, and no others begin.
+void run_side_by_side(const std::vector<Job>& jobs, std::size_t at_once,
+                      const std::function<bool()>& stop,
+                      const std::function<void(const JobEnd&)>& on_end);
+
+}  // namespace diml::experiments

@@ -1,0 +1,166 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "commit.h"
+#include "diml/cuda_matcher.h"
+#include "diml/error.h"
+#include "diml/input_file.h"
+#include "diml/open_network.h"
+#include "diml/output_file.h"
+#include "diml/run_experiments.h"
+#include "diml/sha256.h"
+#include "diml/threads.h"
+#include "diml/torch_plugin.h"
+#include "look.h"
+#include "network_cells.h"
+
+namespace diml::experiments {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Nobody else works in the folder while it lives.
+class Lock {
+ public:
+  explicit Lock(const std::string& folder) {
+    std::error_code failed;
+    fs::create_directories(folder, failed);
+    if (failed) throw Error(folder + ": cannot be made: " + failed.message());
+    file_ = ::open((folder + "/lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    if (file_ < 0 || ::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (file_ >= 0) ::close(file_);
+      throw Error(folder + ": another process trains this run: wait for it");
+    }
+  }
+  ~Lock() { ::close(file_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+// What a run's folder says of it besides its own files.
+struct RunState {
+  bool finished = false;
+  double seconds = 0.0;
+  std::size_t epoch = 0;
+  std::size_t epochs = 0;
+};
+
+RunState read_state(const std::string& path) {
+  RunState state;
+  if (!fs::exists(path)) return state;
+  const std::vector<std::uint8_t> bytes = read_file(path);
+  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  if (!json.is_object()) throw Error(path + ": is no JSON: remove the folder and train anew");
+  state.finished = json.value("finished", false);
+  state.seconds = json.value("seconds", 0.0);
+  state.epoch = json.value("epoch", std::size_t{0});
+  state.epochs = json.value("epochs", std::size_t{0});
+  return state;
+}
+
+void write_state(const std::string& path, const RunState& state) {
+  OutputFile file(path);
+  const Json json = {{"finished", state.finished},
+                     {"seconds", state.seconds},
+                     {"epoch", state.epoch},
+                     {"epochs", state.epochs}};
+  file.write(json.dump(2) + "\n");
+  file.commit();
+}
+
+RunState train_run(const PlannedRun& run, const std::string& folder, const TrainHooks& hooks) {
+  const std::string path = folder + "/run.json";
+  RunState state = read_state(path);
+  if (state.finished) return state;
+  TrainCall call;
+  call.settings = {run.settings.begin(), run.settings.end()};
+  call.out = folder;
+  call.resume = fs::exists(folder + "/config.yaml");
+  const auto start = std::chrono::steady_clock::now();
+#if DIML_HAS_TORCH
+  const TrainSummary summary = torch_plugin().train(call, hooks);
+#else
+  TrainSummary summary;
+  (void)hooks;
+  throw Error("this build trains nothing: install libtorch-dev and build again");
+#endif
+  state.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  state.finished = !summary.stopped;
+  state.epoch = summary.best.epoch;
+  state.epochs = summary.last.epochs;
+  write_state(path, state);
+  return state;
+}
+
+std::string hardware_of(const RunParams& params) {
+  const std::string cores = std::to_string(thread_count(params.threads)) + " threads";
+  if (params.device != "cpu") return cuda::describe_device() + ", " + cores;
+  std::ifstream info("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(info, line)) {
+    if (!line.starts_with("model name")) continue;
+    return line.substr(line.find(':') + 2) + ", " + cores;
+  }
+  return "CPU, " + cores;
+}
+
+}  // namespace
+
+bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks) {
+  const std::string folder = params.runs + "/" + run.name;
+  const std::string start = params.model.empty() ? "" : located_model(params.model);
+  std::optional<Lock> lock;
+  RunState state;
+  std::string model = start;
+  if (run.trained) {
+    lock.emplace(folder);
+    state = train_run(run, folder, hooks.train);
+    if (!state.finished) return false;
+    model = folder + "/best.safetensors";
+  }
+  Cell cell;
+  cell.dataset = params.dataset;
+  cell.start_weights = start.empty() ? "random" : sha256_of_file(start);
+  cell.weights = sha256_of_file(model);
+  cell.commit = kCommit;
+  cell.hardware = hardware_of(params);
+  if (run.trained) {
+    cell.settings = run.settings;
+    for (const char* place : {"dataset.root", "model.weights", "threads"}) {
+      cell.settings.erase(place);
+    }
+    const auto seed = run.settings.find("seed");
+    cell.seed = seed == run.settings.end() ? "0" : seed->second;
+    cell.epochs = state.epochs;
+    cell.epoch = state.epoch;
+    cell.train_seconds = state.seconds;
+  }
+  return look_at_network(model, run.trained, run.cells, params, hooks.train.stop,
+                         [&](const PlannedCell& planned, const Seen& seen) {
+                           cell.experiment = planned.experiment;
+                           cell.row = planned.row;
+                           cell.column = planned.column;
+                           cell.look = settings_of(planned.look);
+                           cell.chosen = planned.chosen;
+                           cell.numbers = seen.numbers;
+                           cell.images = seen.images;
+                           cell.look_seconds = seen.seconds;
+                           write_cell(cell_path(params.results, params.dataset, planned.experiment,
+                                                planned.row, planned.column),
+                                      cell);
+                           if (hooks.on_cell) hooks.on_cell(cell);
+                         });
+}
+
+}  // namespace diml::experiments

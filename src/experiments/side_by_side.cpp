@@ -1,0 +1,90 @@
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "diml/error.h"
+#include "diml/run_experiments.h"
+
+extern char** environ;
+
+namespace diml::experiments {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Running {
+  const Job* job = nullptr;
+  Clock::time_point start{};
+};
+
+// In a process group of its own: Ctrl-C on the terminal reaches this program alone, which then
+// interrupts each of them once.
+pid_t begin(const Job& job) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, 1, job.log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  std::vector<char*> arguments;
+  for (const std::string& argument : job.arguments) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  const int failed =
+      posix_spawn(&process, arguments[0], &files, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  if (failed != 0) {
+    throw Error(job.arguments[0] + ": cannot be started (" + job.log +
+                "): " + std::strerror(failed));
+  }
+  return process;
+}
+
+}  // namespace
+
+void run_side_by_side(const std::vector<Job>& jobs, std::size_t at_once,
+                      const std::function<bool()>& stop,
+                      const std::function<void(const JobEnd&)>& on_end) {
+  constexpr std::chrono::milliseconds kLookEvery(20);
+  std::map<pid_t, Running> running;
+  std::size_t next = 0;
+  bool stopping = false;
+  while (true) {
+    if (!stopping && stop && stop()) {
+      stopping = true;
+      for (const auto& [process, one] : running) ::kill(process, SIGINT);
+    }
+    while (!stopping && next < jobs.size() && running.size() < at_once) {
+      const Job& job = jobs[next++];
+      running[begin(job)] = {&job, Clock::now()};
+    }
+    if (running.empty()) return;
+    for (auto one = running.begin(); one != running.end();) {
+      int status = 0;
+      if (::waitpid(one->first, &status, WNOHANG) != one->first) {
+        ++one;
+        continue;
+      }
+      const Running ended = one->second;
+      one = running.erase(one);
+      const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      on_end({ended.job->name, code,
+              std::chrono::duration<double>(Clock::now() - ended.start).count()});
+    }
+    std::this_thread::sleep_for(kLookEvery);
+  }
+}
+
+}  // namespace diml::experiments

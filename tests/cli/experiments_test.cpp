@@ -1,0 +1,164 @@
+// Tables are trained, evaluated, stopped and reported by the program itself, on eight classes of
+// critters.
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/train_folder.h"
+
+namespace diml::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTable =
+    "title: Two methods\n"
+    "plot: pairs\n"
+    "settings:\n"
+    "  {sampler.batch: 8, model.dim: 16, evaluate.rerank: 0, epochs: 2, cache_mb: 64}\n"
+    "rows:\n"
+    "  Margin: {loss.name: margin}\n"
+    "  Blended: {loss.name: margin, measure.kind: blended}\n"
+    "columns:\n"
+    "  baseline: {rerank: 0}\n"
+    "  structural: {rerank: 5, grid: 2}\n"
+    "paper:\n"
+    "  critters: {Margin: {baseline: [50, 30, 20]}}\n";
+
+class Experiments : public TrainFolder {
+ protected:
+  Experiments() {
+    fs::create_directories(at("tables"));
+    put_text("tables/two.yaml", kTable);
+  }
+
+  static Arguments run_tables(const Arguments& more = {}) {
+    Arguments arguments = {
+        "experiments", "run",       "tables/two.yaml", "--dataset", "critters", "--root",
+        "critters",    "--results", "results",         "--threads", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+
+  nlohmann::json cell(const std::string& row, const std::string& column) const {
+    return nlohmann::json::parse(
+        bytes_of(at("results/critters/two/" + row + "." + column + ".json")));
+  }
+};
+
+TEST_F(Experiments, AreTrainedEvaluatedAndReported) {
+  const ProgramResult result = run(run_tables());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("4 of 4 cells are there\n"), std::string::npos) << result.out;
+  const nlohmann::json plain = cell("margin", "baseline");
+  const nlohmann::json blended = cell("blended", "structural");
+  EXPECT_EQ(plain["epochs"], 2);
+  EXPECT_EQ(plain["seed"], "0");
+  EXPECT_EQ(plain["start_weights"], "random");
+  EXPECT_EQ(plain["weights"].get<std::string>().size(), 64u);
+  EXPECT_NE(plain["weights"], blended["weights"]);
+  EXPECT_EQ(plain["weights"], cell("margin", "structural")["weights"]);
+  EXPECT_FALSE(plain["commit"].get<std::string>().empty());
+  EXPECT_FALSE(plain["hardware"].get<std::string>().empty());
+  EXPECT_GT(plain["seconds"]["train"], 0.0);
+  EXPECT_EQ(plain["images"], 24);
+  EXPECT_EQ(blended["settings"]["measure.kind"], "blended");
+  EXPECT_FALSE(plain["settings"].contains("dataset.root"));
+
+  // The same network by the command that people use.
+  const auto folder = [&] {
+    for (const auto& entry : fs::directory_iterator(at("runs"))) {
+      const std::string name = entry.path().string();
+      const std::string config = bytes_of(name + "/config.yaml");
+      if (config.find("kind: blended") != std::string::npos) return name;
+    }
+    return std::string("none");
+  }();
+  const ProgramResult evaluated =
+      run({"evaluate", "--model", folder + "/best.safetensors", "--dataset", "critters", "--root",
+           "critters", "--grid", "2", "--rerank", "5", "--json", "-"});
+  ASSERT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  const nlohmann::json said = nlohmann::json::parse(evaluated.out)["results"][0];
+  EXPECT_DOUBLE_EQ(blended["numbers"]["p_at_1"], said["p_at_1"]);
+  EXPECT_DOUBLE_EQ(blended["numbers"]["map_at_r"], said["map_at_r"]);
+
+  // Everything is there: nothing is done.
+  const ProgramResult again = run(run_tables());
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_EQ(again.out, "4 of 4 cells are there\n");
+  // A lost cell costs no training.
+  fs::remove(at("results/critters/two/margin.baseline.json"));
+  const ProgramResult repaired = run(run_tables());
+  EXPECT_EQ(repaired.exit_code, 0);
+  EXPECT_EQ(repaired.out.find("epoch"), std::string::npos) << repaired.out;
+  EXPECT_EQ(cell("margin", "baseline")["numbers"], plain["numbers"]);
+
+  const ProgramResult report =
+      run({"experiments", "report", "results", "--experiments", "tables", "--out", "docs"});
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_NE(bytes_of(at("docs/results.md")).find("Two methods"), std::string::npos);
+  EXPECT_TRUE(fs::exists(at("docs/results/critters-two.csv")) ||
+              report.out.find(".csv") != std::string::npos);
+}
+
+TEST_F(Experiments, RunSideBySide) {
+  const ProgramResult result = run(run_tables({"--jobs", "2"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.out.find("4 of 4 cells are there\n"), std::string::npos) << result.out;
+  // One alone with as many threads trains the same.
+  const nlohmann::json beside = cell("margin", "structural");
+  fs::remove_all(at("results"));
+  fs::remove_all(at("runs"));
+  const ProgramResult alone = run(run_tables({"--threads", "1", "--only", "Margin"}));
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_NE(alone.out.find("2 of 2 cells are there\n"), std::string::npos) << alone.out;
+  EXPECT_EQ(cell("margin", "structural")["weights"], beside["weights"]);
+}
+
+TEST_F(Experiments, StopCleanlyWhenTheTimeIsUpAndGoOn) {
+  const Arguments longer = {"--set", "epochs=60", "--only", "Margin", "--threads", "1"};
+  Arguments stopped = longer;
+  stopped.insert(stopped.end(), {"--budget", "3s"});
+  const ProgramResult first = run(run_tables(stopped));
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  ASSERT_NE(first.out.find("0 of 2 cells are there; the same command goes on\n"), std::string::npos)
+      << first.out;
+  const ProgramResult second = run(run_tables(longer));
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_NE(second.out.find("2 of 2 cells are there\n"), std::string::npos) << second.out;
+  EXPECT_EQ(second.out.find("epoch 1/"), std::string::npos) << "it began anew: " << second.out;
+  EXPECT_EQ(cell("margin", "baseline")["epochs"], 60);
+}
+
+TEST_F(Experiments, AFailingRunIsToldAndTheOthersGoOn) {
+  put_text("tables/two.yaml", std::string(kTable) + "  # none\n");
+  std::string broken = kTable;
+  broken.replace(broken.find("measure.kind: blended"), 21, "measure.kind: sideways");
+  put_text("tables/two.yaml", broken);
+  const ProgramResult result = run(run_tables({"--jobs", "2"}));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("1 runs failed"), std::string::npos) << result.err;
+  EXPECT_NE(result.out.find("2 of 4 cells are there"), std::string::npos) << result.out;
+}
+
+TEST_F(Experiments, AWrongCallIsOneLine) {
+  const auto refused = [&](const Arguments& more, const std::string& why) {
+    const ProgramResult result = run(run_tables(more));
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+  };
+  refused({"--budget", "soon"}, "such as 9m");
+  refused({"--only", "Margn"}, "the nearest is Margin");
+  refused({"--set", "epochs"}, "name=value");
+  refused({"--model", "nowhere"}, "there is no such model");
+  refused({"--set", "epoch=3"}, "the nearest is epochs");
+}
+
+}  // namespace
+}  // namespace diml::test

@@ -1,0 +1,172 @@
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "diml/error.h"
+#include "diml/run_experiments.h"
+#include "diml/temporary_folder.h"
+
+namespace diml::experiments {
+namespace {
+
+class Planned : public testing::Test {
+ protected:
+  Planned() {
+    params_.dataset = "critters";
+    params_.root = "critters";
+    params_.results = folder_.path() + "/results";
+    params_.runs = folder_.path() + "/runs";
+  }
+
+  void table(const std::string& name, const std::string& text) {
+    const std::string path = folder_.path() + "/" + name + ".yaml";
+    std::ofstream(path) << text;
+    params_.files.push_back(path);
+  }
+
+  void put(const std::string& experiment, const std::string& row, const std::string& column,
+           double p_at_1) {
+    Cell cell;
+    cell.numbers["p_at_1"] = p_at_1;
+    write_cell(cell_path(params_.results, params_.dataset, experiment, row, column), cell);
+  }
+
+  TemporaryFolder folder_;
+  RunParams params_;
+};
+
+constexpr const char* kTwoRows =
+    "settings: {epochs: 2}\nrows: {A: {loss.name: margin}, B: {loss.name: ms}}\n"
+    "columns: {plain: {rerank: 0}, deep: {rerank: 5}}\n";
+
+TEST_F(Planned, WhatIsThereIsNotDoneAgain) {
+  table("t", kTwoRows);
+  Plan plan = make_plan(params_);
+  EXPECT_EQ(plan.cells, 4u);
+  EXPECT_EQ(plan.done, 0u);
+  ASSERT_EQ(plan.runs.size(), 2u);
+  EXPECT_EQ(plan.runs[0].cells.size(), 2u);
+  EXPECT_EQ(plan.runs[0].settings.at("epochs"), "2");
+  EXPECT_EQ(plan.runs[0].settings.at("dataset.name"), "critters");
+
+  put("t", "A", "plain", 1.0);
+  put("t", "A", "deep", 1.0);
+  put("t", "B", "deep", 1.0);
+  plan = make_plan(params_);
+  EXPECT_EQ(plan.done, 3u);
+  ASSERT_EQ(plan.runs.size(), 1u);
+  ASSERT_EQ(plan.runs[0].cells.size(), 1u);
+  EXPECT_EQ(plan.runs[0].cells[0].row, "B");
+  EXPECT_EQ(plan.runs[0].cells[0].column, "plain");
+}
+
+TEST_F(Planned, TablesShareTheNetworksThatTheyTrainAlike) {
+  table("t", kTwoRows);
+  table("u",
+        "settings: {epochs: 2}\nrows: {Same: {loss.name: margin}, Other: {loss.name: margin, "
+        "epochs: 3}}\ncolumns: {fine: {grid: 7}}\n");
+  const Plan plan = make_plan(params_);
+  EXPECT_EQ(plan.cells, 6u);
+  ASSERT_EQ(plan.runs.size(), 3u);
+  EXPECT_EQ(plan.runs[0].cells.size(), 3u);
+  EXPECT_EQ(plan.runs[0].cells[2].experiment, "u");
+  EXPECT_EQ(plan.runs[2].cells[0].row, "Other");
+  EXPECT_NE(plan.runs[0].name, plan.runs[2].name);
+}
+
+TEST_F(Planned, ARunMayGoOnElsewhereButNotOtherwise) {
+  table("t", kTwoRows);
+  const std::string name = make_plan(params_).runs[0].name;
+  params_.root = "elsewhere";
+  params_.threads = 3;
+  params_.device = "cuda";
+  params_.overrides["cache_mb"] = "7";
+  EXPECT_EQ(make_plan(params_).runs[0].name, name);
+  params_.overrides["seed"] = "1";
+  EXPECT_NE(make_plan(params_).runs[0].name, name);
+}
+
+TEST_F(Planned, OnlySomeRows) {
+  table("t", kTwoRows);
+  params_.only = {"B"};
+  const Plan plan = make_plan(params_);
+  EXPECT_EQ(plan.cells, 2u);
+  ASSERT_EQ(plan.runs.size(), 1u);
+  params_.only = {"C"};
+  EXPECT_THROW(make_plan(params_), Error);
+}
+
+TEST_F(Planned, AChoiceWaitsForAllThatItLooksAtAndTakesTheBest) {
+  table("t",
+        "settings: {evaluate.select: val}\nrows: {A: {loss.name: margin}, B: {loss.name: ms, "
+        "epochs: 4}}\ncolumns: {coarse: {split: val}, fine: {split: val, grid: 7}}\n"
+        "choice: {best: {evaluate.select: last}}\n");
+  put("t", "A", "coarse", 50.0);
+  put("t", "A", "fine", 51.0);
+  put("t", "B", "coarse", 49.0);
+  EXPECT_EQ(make_plan(params_).cells, 4u);
+  put("t", "B", "fine", 53.0);
+  const Plan plan = make_plan(params_);
+  EXPECT_EQ(plan.cells, 5u);
+  EXPECT_EQ(plan.done, 4u);
+  ASSERT_EQ(plan.runs.size(), 1u);
+  const PlannedRun& run = plan.runs[0];
+  EXPECT_EQ(run.settings.at("loss.name"), "ms");
+  EXPECT_EQ(run.settings.at("epochs"), "4");
+  EXPECT_EQ(run.settings.at("evaluate.select"), "last");
+  ASSERT_EQ(run.cells.size(), 1u);
+  EXPECT_EQ(run.cells[0].row, "best");
+  EXPECT_EQ(run.cells[0].column, "test");
+  EXPECT_EQ(run.cells[0].look.split, "test");
+  EXPECT_EQ(run.cells[0].look.grid, 7u);
+  EXPECT_EQ(run.cells[0].chosen, "B, fine");
+  put("t", "best", "test", 60.0);
+  EXPECT_TRUE(make_plan(params_).runs.empty());
+}
+
+TEST_F(Planned, WeightsThatOthersTrainedMustBeNamed) {
+  table("t", "rows: {A: {trained: false}}\ncolumns: {plain: {}}\n");
+  EXPECT_THROW(make_plan(params_), Error);
+}
+
+// Programs that are there on every system.
+TEST(SideBySide, AllRunAndTheirEndsAreTold) {
+  const TemporaryFolder folder;
+  std::vector<Job> jobs;
+  for (int k = 0; k < 5; ++k) {
+    jobs.push_back(
+        {std::to_string(k),
+         {"/bin/sh", "-c", "echo said " + std::to_string(k) + "; exit " + std::to_string(k)},
+         folder.path() + "/" + std::to_string(k)});
+  }
+  std::map<std::string, int> ends;
+  run_side_by_side(jobs, 2, {}, [&](const JobEnd& end) { ends[end.name] = end.status; });
+  EXPECT_EQ(ends, (std::map<std::string, int>{{"0", 0}, {"1", 1}, {"2", 2}, {"3", 3}, {"4", 4}}));
+  std::string said;
+  std::getline(std::ifstream(folder.path() + "/3"), said);
+  EXPECT_EQ(said, "said 3");
+}
+
+TEST(SideBySide, AStopInterruptsThemAndBeginsNoOthers) {
+  const TemporaryFolder folder;
+  const std::string begun = folder.path() + "/begun";
+  const std::vector<std::string> waits = {
+      "/bin/sh", "-c", "trap 'exit 7' INT; touch " + begun + "; while true; do sleep 0.01; done"};
+  const std::vector<Job> jobs = {{"first", waits, folder.path() + "/log"},
+                                 {"second", {"/bin/sh", "-c", "exit 0"}, folder.path() + "/log2"}};
+  std::map<std::string, int> ends;
+  run_side_by_side(
+      jobs, 1, [&] { return std::ifstream(begun).good(); },
+      [&](const JobEnd& end) { ends[end.name] = end.status; });
+  EXPECT_EQ(ends, (std::map<std::string, int>{{"first", 7}}));
+}
+
+TEST(SideBySide, AProgramThatIsNotThereIsAnError) {
+  const TemporaryFolder folder;
+  EXPECT_THROW(run_side_by_side({{"x", {"/no/such/program"}, folder.path() + "/log"}}, 1, {},
+                                [](const JobEnd&) {}),
+               Error);
+}
+
+}  // namespace
+}  // namespace diml::experiments
