@@ -201,7 +201,11 @@ void check(const TrainConfig& config) {
   expect(config.evaluate.every > 0, "evaluate.every is 0: it must be 1 or more epochs");
   expect(!config.evaluate.rerank.empty(),
          "evaluate.rerank is empty: 0 evaluates without re-ranking, 0,100 both ways");
+  expect_known("evaluate.precision", config.evaluate.precision, kPrecisions);
   expect_known("evaluate.select", config.evaluate.select, kSelections);
+  expect(
+      config.evaluate.patience == 0 || config.evaluate.select != "last",
+      "evaluate.patience is set, evaluate.select is last: nothing is better than the last epoch");
   expect(config.checkpoint_epochs > 0, "checkpoint_epochs is 0: it must be 1 or more");
   expect(is_device(config.device),
          "device cannot be '" + config.device + "': there are cpu, cuda and cuda:1 (any number)");

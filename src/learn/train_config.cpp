@@ -157,6 +157,8 @@ const std::vector<Setting>& setting_table() {
       field("augment.flip", &C::augment, &AugmentSettings::flip),
       field("evaluate.every", &C::evaluate, &EvaluateSettings::every),
       field("evaluate.rerank", &C::evaluate, &EvaluateSettings::rerank),
+      field("evaluate.precision", &C::evaluate, &EvaluateSettings::precision),
+      field("evaluate.patience", &C::evaluate, &EvaluateSettings::patience),
       field("evaluate.select", &C::evaluate, &EvaluateSettings::select),
       field("epochs", &C::epochs),
       field("seed", &C::seed),

@@ -34,6 +34,7 @@ std::optional<std::vector<RerankResult>> evaluate_model(const Model& model,
   NetworkParams network;
   network.threads = config.threads;
   network.device = config.device;
+  network.precision = precision_from(config.evaluate.precision);
   Embedder embedder(make_network(model, network), model.preprocessing,
                     {.grid = config.grid,
                      .pooling = pooling_rule_from(config.pooling),

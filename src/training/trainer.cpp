@@ -257,6 +257,13 @@ bool Trainer::asked_to_stop() {
   return ranks_.gathered(torch::tensor({std::int64_t{own}})).any().item<bool>();
 }
 
+bool Trainer::gave_up() {
+  if (config_.evaluate.patience == 0) return false;
+  // The one that writes knows which was the best.
+  const bool own = progress_.epochs_done >= progress_.best_epoch + config_.evaluate.patience;
+  return ranks_.exchanged(own ? "enough" : "").front() == "enough";
+}
+
 Model Trainer::current_model() const {
   Model model = network_->model();
   for (const auto& [name, average] : averages_) model.tensors[name] = learn::from_torch(average);
@@ -352,7 +359,8 @@ TrainSummary Trainer::run() {
     save(0, 0);
     ranks_.wait_for_writer();
   }
-  for (std::size_t epoch = progress_.epochs_done + 1; epoch <= config_.epochs; ++epoch) {
+  bool ended = gave_up();  // before it was interrupted
+  for (std::size_t epoch = progress_.epochs_done + 1; epoch <= config_.epochs && !ended; ++epoch) {
     EpochReport report{.epoch = epoch, .epochs = config_.epochs};
     if (run_epoch(epoch, report)) {
       summary_.stopped = true;
@@ -372,16 +380,17 @@ TrainSummary Trainer::run() {
     progress_.loss_sum = 0.0;
     progress_.epochs_done = epoch;
     const bool stopped = asked_to_stop();
+    ended = epoch == config_.epochs || gave_up();
     // A better model has just replaced the one that the checkpoint before knows of.
-    const bool kept = stopped || report.is_best || epoch == config_.epochs ||
-                      epoch % config_.checkpoint_epochs == 0;
-    if (kept) save(epoch, 0);
+    if (stopped || ended || report.is_best || epoch % config_.checkpoint_epochs == 0) {
+      save(epoch, 0);
+    }
     if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(report);
     summary_.last = report;
     if (report.is_best) summary_.best = report;
     ranks_.wait_for_writer();
     if (stopped) {
-      summary_.stopped = epoch < config_.epochs;
+      summary_.stopped = !ended;
       break;
     }
   }

@@ -61,6 +61,8 @@ class Trainer {
   void expect_numbers(const TrainingBatch& batch, std::size_t epoch, std::size_t step);
   [[noreturn]] void fail_on_nan(const std::string& what, const TrainingBatch& batch,
                                 std::size_t epoch, std::size_t step);
+  // Whether there was nothing better for as long as the patience lasts.
+  bool gave_up();
   // One that is asked stops all: they end after the same step.
   bool asked_to_stop();
   double rate_at(std::size_t epoch, std::size_t step, std::size_t steps) const;

@@ -54,6 +54,14 @@ TEST_F(TrainInterrupted, AKilledRunGoesOnFromItsLastEpoch) {
   expect_same_run("first", "whole");
 }
 
+TEST_F(TrainInterrupted, AKilledRunGoesOnWhereNotEveryEpochIsKept) {
+  const Arguments seldom = {"checkpoint_epochs=3"};
+  run_well(long_run("whole", seldom));
+  run_until(long_run("killed", seldom), SIGKILL, [&] { return lines("killed") == 3; });
+  run_well(resume("killed"));
+  expect_same_run("killed", "whole");
+}
+
 TEST_F(TrainInterrupted, AKilledRunGoesOnWithinAnEpoch) {
   const Arguments every_step = {"checkpoint_steps=1", "ema=0.9"};
   run_well(long_run("whole", every_step));

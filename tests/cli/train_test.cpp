@@ -149,6 +149,26 @@ TEST_F(Train, ValidationHoldsOutClasses) {
   EXPECT_TRUE(found);
 }
 
+TEST_F(Train, PatienceEndsARunThatGetsNoBetter) {
+  const Arguments settings = {"optimiser.learning_rate=1e-30", "loss.name=softmax",
+                              "loss.class_lr=1e-30", "epochs=50", "evaluate.patience=3"};
+  run_well(train("run", settings));
+  EXPECT_EQ(epochs_of("run").size(), 4u);  // the untrained one stays the best
+  run_well(resume("run"));                 // it is at its end
+  EXPECT_EQ(epochs_of("run").size(), 4u);
+  expect_refused(train("other", {"evaluate.patience=3", "evaluate.select=last"}), {"patience"});
+}
+
+TEST_F(Train, NobodyChoosesWhereTheLastEpochIsKept) {
+  const Json summary =
+      Json::parse(run_well(train("run", {"evaluate.select=last", "epochs=3"}, {"--json", "-"})));
+  EXPECT_EQ(summary.at("best").at("epoch"), 3);
+  const Weights kept = read_safetensors(at("run/best.safetensors"));
+  const Weights last = read_safetensors(checkpoint_file("run"));
+  EXPECT_EQ(kept.tensors.at("projection.weight").bytes,
+            last.tensors.at("model.projection.weight").bytes);
+}
+
 TEST_F(Train, BeginsWithTrainedWeights) {
   Model model = make_model("small", StridePlace::in_3x3, 16, 3);
   model.preprocessing.resize = 72;

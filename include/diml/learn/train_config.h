@@ -44,6 +44,8 @@ struct ScheduleSettings {
 struct EvaluateSettings {
   std::size_t every = 1;  // epochs
   std::vector<std::size_t> rerank = {0, 100};
+  std::string precision = "float32";  // of the network that is judged
+  std::size_t patience = 0;           // epochs without a better one that end the run; 0: none do
   std::string select = "test";  // whose P@1 chooses the best: test; val: a fifth of the training
                                 // classes is held out for it; last: nobody's, the last epoch is
 };
