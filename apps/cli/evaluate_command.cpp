@@ -43,6 +43,7 @@ struct EvaluateCommand {
   std::string labels;
   std::string roles;
   std::vector<std::string> rerank = {"0", "100"};
+  ScoreWeights weights{};
   std::size_t grid = 0;
   bool nmi = false;
   bool per_class = false;
@@ -119,6 +120,7 @@ void EvaluateCommand::run() {
   params.match = match.params();
   params.matcher = match.matcher;
   params.threads = match.threads;
+  params.weights = weights;
   params.nmi = nmi;
   params.seed = seed;
   make_matcher(match.matcher);  // a wrong name is told before the files are read
@@ -171,6 +173,14 @@ Run define_evaluate(CLI::App& command) {
                   "How many candidates are re-ranked, or all of the gallery; several with commas")
       ->delimiter(',')
       ->check(is_depth)
+      ->capture_default_str();
+  command
+      .add_option("--global-weight", options->weights.global,
+                  "Of the cosine, in what orders the re-ranked")
+      ->capture_default_str();
+  command
+      .add_option("--structural-weight", options->weights.structural,
+                  "Of the structural similarity, likewise")
       ->capture_default_str();
   command
       .add_option(

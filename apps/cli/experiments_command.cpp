@@ -170,7 +170,9 @@ void RunCommand::run() {
   std::printf("%zu of %zu cells are there%s\n", plan.done, plan.cells,
               plan.done < plan.cells && !dry ? "; the same command goes on" : "");
   if (!failed_.empty()) {
-    throw Error(std::to_string(failed_.size()) + " runs failed, the first one says why in " +
+    throw Error(std::to_string(failed_.size()) +
+                (failed_.size() == 1 ? " run failed: why is in "
+                                     : " runs failed: why the first one did is in ") +
                 failed_.front());
   }
   if (Interrupt::asked()) throw Error("stopped; the same command goes on");

@@ -80,7 +80,7 @@ std::string gains_text(const ResultTable& table) {
     markdown += gain.paper_rows == 0 ? std::string(kTextSigns.missing) : signed_text(gain.paper);
     if (gain.paper_rows > 0 && gain.paper_rows < gain.rows) {
       markdown += " (";
-      markdown += std::to_string(gain.paper_rows) + " rows)";
+      markdown += std::to_string(gain.paper_rows) + (gain.paper_rows == 1 ? " row)" : " rows)");
     }
     markdown += " | ";
     markdown += std::to_string(gain.rows_gained) + " of " + std::to_string(gain.rows) + " |\n";

@@ -104,8 +104,8 @@ RunState train_run(const PlannedRun& run, const std::string& folder, const Train
 }
 
 std::string hardware_of(const RunParams& params) {
+  if (params.device != "cpu") return cuda::describe_device();
   const std::string cores = std::to_string(thread_count(params.threads)) + " threads";
-  if (params.device != "cpu") return cuda::describe_device() + ", " + cores;
   std::ifstream info("/proc/cpuinfo");
   std::string line;
   while (std::getline(info, line)) {

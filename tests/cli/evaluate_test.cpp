@@ -42,6 +42,17 @@ class EvaluateCommand : public GridFolder {
   }
 };
 
+TEST_F(EvaluateCommand, WeightsSayWhichSimilarityOrdersTheHead) {
+  const auto of_depth = [](const Json& json, std::size_t r) { return json.at("results")[r]; };
+  const Json plain = evaluated({"--rerank", "0,5"});
+  Json cosine = evaluated({"--rerank", "0,5", "--structural-weight", "0"});
+  Json structural = evaluated({"--rerank", "0,5", "--global-weight", "0"});
+  cosine["results"][1]["rerank"] = 0;
+  EXPECT_EQ(of_depth(cosine, 1), of_depth(plain, 0));
+  EXPECT_NE(of_depth(structural, 1), of_depth(plain, 1));
+  EXPECT_EQ(of_depth(structural, 0), of_depth(plain, 0));
+}
+
 TEST_F(EvaluateCommand, WritesTheKeysOfTheContract) {
   const Json json = evaluated();
   EXPECT_EQ(keys_of(json),

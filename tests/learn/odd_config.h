@@ -53,6 +53,8 @@ inline learn::TrainConfig odd_config() {
   config.augment = {0.2, 0.9, 0.5, 2.0, 0.25};
   config.evaluate.every = 4;
   config.evaluate.rerank = {1};
+  config.evaluate.precision = "bfloat16";
+  config.evaluate.patience = 9;
   config.evaluate.select = "*val";
   config.epochs = 2;
   config.seed = 9223372036854775808U;
@@ -60,6 +62,7 @@ inline learn::TrainConfig odd_config() {
   config.precision = "&bfloat16";
   config.threads = -1;
   config.cache_mb = 0;
+  config.checkpoint_epochs = 6;
   config.checkpoint_steps = 1000000;
   return config;
 }
