@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "diml/base64.h"
+#include "diml/markup.h"
 
 namespace diml::cli {
 namespace {
@@ -23,33 +24,10 @@ constexpr const char* kStyle = R"(
   .dim { color: var(--dim); }
 )";
 
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
-
 std::string picture(const std::vector<std::uint8_t>& thumbnail, const std::string& name) {
   if (thumbnail.empty()) return "<div class=none></div>";
-  return "<img alt=\"" + escaped(name) + "\" src=\"data:image/jpeg;base64," + base64(thumbnail) +
-         "\">";
+  return "<img alt=\"" + markup_text(name) + "\" src=\"data:image/jpeg;base64," +
+         base64(thumbnail) + "\">";
 }
 
 std::string number(float value) {
@@ -64,13 +42,13 @@ std::string figure_of(const SheetHit& sheet, std::size_t rank) {
     return std::string("<tr><td class=dim>") + name + "<td>" + value;
   };
   std::string html = "<li><figure>" + picture(sheet.thumbnail, hit.item.path) + "<figcaption>";
-  html += std::to_string(rank) + ". " + escaped(hit.item.path) + " <span class=dim>id " +
+  html += std::to_string(rank) + ". " + markup_text(hit.item.path) + " <span class=dim>id " +
           std::to_string(hit.item.id);
   if (hit.item.label >= 0) html += ", label " + std::to_string(hit.item.label);
   html += "</span><table>" + row("total", number(hit.total)) + row("global", number(hit.global)) +
           row("structural", hit.structural ? number(*hit.structural) : "not matched") + "</table>";
   if (hit.item.metadata != "{}") {
-    html += "<span class=dim>" + escaped(hit.item.metadata) + "</span>";
+    html += "<span class=dim>" + markup_text(hit.item.metadata) + "</span>";
   }
   return html + "</figcaption></figure></li>\n";
 }
@@ -79,11 +57,11 @@ std::string figure_of(const SheetHit& sheet, std::size_t rank) {
 
 std::string contact_sheet(const std::string& gallery, const std::vector<SheetQuery>& queries) {
   std::string html = "<!doctype html>\n<html lang=en><meta charset=utf-8>\n<title>" +
-                     escaped(gallery) + "</title>\n<style>" + kStyle + "</style>\n<h1>" +
-                     escaped(gallery) + "</h1>\n";
+                     markup_text(gallery) + "</title>\n<style>" + kStyle + "</style>\n<h1>" +
+                     markup_text(gallery) + "</h1>\n";
   for (const SheetQuery& query : queries) {
     html += "<section><figure>" + picture(query.thumbnail, query.name) + "<figcaption><h2>" +
-            escaped(query.name) + "</h2></figcaption></figure>\n<ol>\n";
+            markup_text(query.name) + "</h2></figcaption></figure>\n<ol>\n";
     for (std::size_t k = 0; k < query.hits.size(); ++k) html += figure_of(query.hits[k], k + 1);
     html += "</ol></section>\n";
   }

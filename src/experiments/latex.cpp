@@ -36,7 +36,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kLatex{{
     {"\u00b7", "$\\cdot$"},
 }};
 
-std::string escaped(std::string_view text) {
+std::string latex_text(std::string_view text) {
   std::string latex;
   while (!text.empty()) {
     std::string_view taken = text.substr(0, 1);
@@ -71,7 +71,7 @@ std::string latex_of(const ResultTable& table) {
   if (const std::string origin = origin_of(table); !origin.empty()) latex += comment(origin);
   latex += "\\begin{tabular}{ll" + std::string(numbers.size(), 'r') + "}\n\\toprule\n";
   latex += "Network & Look";
-  for (const Number& number : numbers) latex += " & " + escaped(number.heading);
+  for (const Number& number : numbers) latex += " & " + latex_text(number.heading);
   latex += " \\\\\n\\midrule\n";
   for (std::size_t k = 0; k < table.lines.size(); ++k) {
     const Line& line = table.lines[k];
@@ -81,7 +81,7 @@ std::string latex_of(const ResultTable& table) {
     } else if (k > 0 && first && table.experiment.columns.size() > 1) {
       latex += "\\addlinespace\n";
     }
-    latex += (first ? escaped(line.row) : "") + " & " + escaped(table.column_text(line));
+    latex += (first ? latex_text(line.row) : "") + " & " + latex_text(table.column_text(line));
     for (const Number& number : numbers) latex += " & " + entry(line, number, kLatexSigns);
     latex += " \\\\\n";
   }

@@ -22,7 +22,7 @@ that we are below it. Where the paper prints nothing, ours stands alone; a dash 
 MAP@R\* count the query in R, as the paper does; RP and MAP@R leave it out, which is the standard definition.
 )";
 
-std::string escaped(const std::string& text) {
+std::string markdown_text(const std::string& text) {
   static constexpr std::string_view kMarkup = "\\|*_`<>[]&~$#";
   std::string markdown;
   for (const char letter : text) {
@@ -45,16 +45,16 @@ std::string table_text(const ResultTable& table) {
   std::string rule = "|---|---|";
   for (const Number& number : numbers) {
     markdown += " ";
-    markdown += escaped(number.heading) + " |";
+    markdown += markdown_text(number.heading) + " |";
     rule += "---:|";
   }
   markdown += "\n" + rule + "\n";
   for (std::size_t k = 0; k < table.lines.size(); ++k) {
     const Line& line = table.lines[k];
     const bool first = k == 0 || table.lines[k - 1].row != line.row || table.is_choice(line);
-    markdown += first ? "| " + escaped(line.row) + " |" : "| |";
+    markdown += first ? "| " + markdown_text(line.row) + " |" : "| |";
     markdown += " ";
-    markdown += escaped(table.column_text(line)) + " |";
+    markdown += markdown_text(table.column_text(line)) + " |";
     for (const Number& number : numbers) {
       markdown += " ";
       markdown += entry(line, number, kTextSigns) + " |";
@@ -73,10 +73,11 @@ std::string gains_text(const ResultTable& table) {
   if (gains.empty()) return "";
   const std::vector<Column>& columns = table.experiment.columns;
   std::string markdown =
-      "\n| gain of " + escaped(columns.back().name) + " over " + escaped(columns.front().name) +
+      "\n| gain of " + markdown_text(columns.back().name) + " over " +
+      markdown_text(columns.front().name) +
       " | ours, mean | the paper's, mean | rows that gain |\n|---|---:|---:|---:|\n";
   for (const Gain& gain : gains) {
-    markdown += "| " + escaped(gain.number.heading) + " | " + signed_text(gain.ours) + " | ";
+    markdown += "| " + markdown_text(gain.number.heading) + " | " + signed_text(gain.ours) + " | ";
     markdown += gain.paper_rows == 0 ? std::string(kTextSigns.missing) : signed_text(gain.paper);
     if (gain.paper_rows > 0 && gain.paper_rows < gain.rows) {
       markdown += " (";
@@ -87,8 +88,8 @@ std::string gains_text(const ResultTable& table) {
   }
   if (const std::optional<Farthest> farthest = farthest_from_paper(table)) {
     markdown += "\nFarthest from the paper in " +
-                escaped(numbers_of(table.experiment.quantity).front().heading) + " of " +
-                escaped(columns.front().name) + ": " + escaped(farthest->row) + ", " +
+                markdown_text(numbers_of(table.experiment.quantity).front().heading) + " of " +
+                markdown_text(columns.front().name) + ": " + markdown_text(farthest->row) + ", " +
                 signed_text(farthest->difference) + ".\n";
   }
   return markdown;
@@ -96,27 +97,27 @@ std::string gains_text(const ResultTable& table) {
 
 std::string section(const ResultTable& table) {
   const Experiment& experiment = table.experiment;
-  std::string markdown = "\n### " + escaped(table.title()) + "\n";
+  std::string markdown = "\n### " + markdown_text(table.title()) + "\n";
   if (const std::string about = trimmed(experiment.about); !about.empty()) {
     markdown += "\n" + about + "\n";
   }
   if (const std::string note = held_out_note(table); !note.empty()) {
     markdown += "\n";
-    markdown += escaped(note) + "\n";
+    markdown += markdown_text(note) + "\n";
   }
   markdown += "\n";
   markdown += table_text(table);
   if (experiment.plot == "pairs") markdown += gains_text(table);
   const auto path = [&](const std::string& ending) { return "results/" + table.file_name(ending); };
   if (has_plot(table)) {
-    markdown += "\n![" + escaped(dataset_title(table.dataset) + ": " + table.title()) + "](" +
+    markdown += "\n![" + markdown_text(dataset_title(table.dataset) + ": " + table.title()) + "](" +
                 path(".svg") + ")\n";
   }
   markdown += "\n";
   markdown +=
       std::to_string(table.cells()) + " of " + std::to_string(table.lines.size()) + " cells";
   if (const std::string origin = origin_of(table); !origin.empty()) {
-    markdown += "; " + escaped(origin);
+    markdown += "; " + markdown_text(origin);
   }
   markdown += ". Files: [CSV](" + path(".csv") + "), [LaTeX](" + path(".tex") + ")";
   if (has_plot(table)) markdown += ", [SVG](" + path(".svg") + ")";
@@ -132,7 +133,7 @@ std::string markdown_of(const std::vector<ResultTable>& tables, const std::strin
   for (const ResultTable& table : tables) {
     if (table.dataset != dataset) {
       dataset = table.dataset;
-      markdown += "\n## " + escaped(dataset_title(dataset)) + "\n";
+      markdown += "\n## " + markdown_text(dataset_title(dataset)) + "\n";
     }
     markdown += section(table);
   }

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <sstream>
 
+#include "diml/markup.h"
+
 namespace diml::experiments {
 namespace {
 
@@ -32,30 +34,6 @@ std::string attribute(std::string_view name, std::string_view value) {
 
 std::string attribute(std::string_view name, double value) {
   return attribute(name, coordinate(value));
-}
-
-std::string escaped(std::string_view text) {
-  std::string xml;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        xml += "&amp;";
-        break;
-      case '<':
-        xml += "&lt;";
-        break;
-      case '>':
-        xml += "&gt;";
-        break;
-      case '"':
-        xml += "&quot;";
-        break;
-      default:
-        // XML has no place for control characters, not even escaped.
-        xml += static_cast<unsigned char>(letter) < 0x20 ? ' ' : letter;
-    }
-  }
-  return xml;
 }
 
 std::string stroked(const Stroke& stroke) {
@@ -150,7 +128,7 @@ void Svg::text(Point at, std::string_view text, const TextStyle& style) {
   }
   if (style.bold) body_ += attribute("font-weight", "bold");
   body_ += ">";
-  body_ += escaped(text) + "</text>\n";
+  body_ += markup_text(text) + "</text>\n";
 }
 
 std::string Svg::file(double width, double height) const {
@@ -160,7 +138,7 @@ std::string Svg::file(double width, double height) const {
          attribute("height", height) + attribute("viewBox", "0 0 " + size) +
          attribute("role", "img") +
          attribute("font-family", "Helvetica, Arial, 'Liberation Sans', sans-serif") +
-         ">\n<title>" + escaped(title_) + "</title>\n<rect" + attribute("width", width) +
+         ">\n<title>" + markup_text(title_) + "</title>\n<rect" + attribute("width", width) +
          attribute("height", height) + attribute("fill", "#ffffff") + "/>\n" + body_ + "</svg>\n";
 }
 
