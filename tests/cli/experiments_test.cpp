@@ -138,6 +138,31 @@ TEST_F(Experiments, StopCleanlyWhenTheTimeIsUpAndGoOn) {
   EXPECT_EQ(cell("margin", "baseline")["epochs"], 60);
 }
 
+TEST_F(Experiments, AChoiceIsMadeWithoutTheTestClasses) {
+  run_well(
+      {"critters", "--out", "more", "--classes", "12", "--images-per-class", "6", "--size", "64"});
+  put_table(
+      "settings:\n"
+      "  {sampler.batch: 8, model.dim: 16, evaluate.rerank: 0, epochs: 1, evaluate.select: val}\n"
+      "rows:\n"
+      "  Margin: {loss.name: margin}\n"
+      "columns:\n"
+      "  plain: {split: val, rerank: 0}\n"
+      "  fine: {split: val, rerank: 5, grid: 2, structural_weight: 2}\n"
+      "choice: {best: {evaluate.select: last}}\n");
+  run_well({"experiments", "run", "tables/two.yaml", "--dataset", "critters", "--root", "more",
+            "--results", "results", "--threads", "2"});
+  const nlohmann::json best = cell("best", "test");
+  EXPECT_EQ(cell("margin", "plain")["images"], 6);  // one class of six is held out
+  EXPECT_EQ(best["images"], 36);
+  EXPECT_EQ(best["look"]["split"], "test");
+  EXPECT_EQ(best["settings"]["evaluate.select"], "last");
+  EXPECT_NE(best["weights"], cell("margin", "plain")["weights"]);
+  const bool fine = cell("margin", "fine")["numbers"]["p_at_1"].get<double>() >
+                    cell("margin", "plain")["numbers"]["p_at_1"].get<double>();
+  EXPECT_EQ(best["chosen"], fine ? "Margin, fine" : "Margin, plain");
+}
+
 TEST_F(Experiments, AFailingRunIsToldAndTheOthersGoOn) {
   std::string broken = kTable;
   broken.replace(broken.find("measure.kind: blended"), 21, "measure.kind: sideways");
