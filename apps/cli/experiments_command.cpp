@@ -195,7 +195,8 @@ Run define_run(CLI::App& command) {
   command.add_option("--device", params.device, "cpu, cuda or cuda:1")->capture_default_str();
   command.add_option("--threads", params.threads, "Threads of all runs together; 0 for all cores");
   command
-      .add_option("--jobs", options->jobs, "Runs side by side: two or three fill one GPU better")
+      .add_option("--jobs", options->jobs,
+                  "Runs side by side; three fill a large GPU that one does not")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command.add_option("--budget", options->budget,
