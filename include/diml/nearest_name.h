@@ -20,10 +20,10 @@ inline std::string nearest_name(std::string_view name, std::span<const std::stri
     // row[k]: changes from the letters of `name` so far to the first k of `each`.
     std::vector<std::size_t> row(each.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < name.size(); ++i) {
+    for (const char letter : name) {
       std::size_t diagonal = row[0]++;
       for (std::size_t k = 0; k < each.size(); ++k) {
-        const std::size_t changed = diagonal + (name[i] == each[k] ? 0 : 1);
+        const std::size_t changed = diagonal + (letter == each[k] ? 0 : 1);
         diagonal = row[k + 1];
         row[k + 1] = std::min({changed, diagonal + 1, row[k] + 1});
       }

@@ -71,8 +71,9 @@ class YamlDocument {
     }
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) fail(entry.first, "a setting's name is a word");
-      const std::string& key = entry.first.Scalar();
-      walk(entry.second, name.empty() ? key : name + "." + key, depth + 1, seen, take);
+      std::string whole = name.empty() ? "" : name + ".";
+      whole += entry.first.Scalar();
+      walk(entry.second, whole, depth + 1, seen, take);
     }
   }
 

@@ -30,6 +30,9 @@ class Reader {
     if (experiment_.columns.empty()) {
       document_.fail(document_.root(), "has no columns: name ways to look at a network");
     }
+    if (experiment_.choice && experiment_.quantity != Quantity::retrieval) {
+      document_.fail(document_.root(), "a choice goes by P@1: it needs the quantity retrieval");
+    }
     expect_known_cells();
     return std::move(experiment_);
   }
@@ -82,7 +85,7 @@ class Reader {
 
   std::string one_of(const std::string& key, const YAML::Node& node,
                      const std::vector<std::string>& known) const {
-    const std::string value = text(key, node);
+    std::string value = text(key, node);
     if (std::find(known.begin(), known.end(), value) != known.end()) return value;
     document_.fail(node,
                    key + " cannot be '" + value + "': there are " + known[0] + " and " + known[1]);

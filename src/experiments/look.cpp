@@ -58,6 +58,11 @@ const std::vector<Field>& fields() {
   return all;
 }
 
+[[noreturn]] void refuse(const std::string& name, const std::string& value,
+                         const std::string& example) {
+  throw Error(name + " cannot be '" + value + "': it takes a number, such as " + example);
+}
+
 }  // namespace
 
 void set(Look& look, const std::string& name, const std::string& value) {
@@ -65,10 +70,7 @@ void set(Look& look, const std::string& name, const std::string& value) {
   for (const Field& one : fields()) {
     known.push_back(one.name);
     if (one.name != name) continue;
-    if (!one.set(look, value)) {
-      throw Error(name + " cannot be '" + value + "': it takes a number, such as " +
-                  one.get(Look{}));
-    }
+    if (!one.set(look, value)) refuse(name, value, one.get(Look{}));
     if (name == "split" && value != "test" && value != "val") {
       throw Error("split cannot be '" + value + "': there are test and val");
     }

@@ -153,6 +153,7 @@ bool look_at_network(const std::string& model, bool projection,
                      const std::function<bool()>& stop,
                      const std::function<void(const PlannedCell&, const Seen&)>& sink) {
   std::vector<const PlannedCell*> left;
+  left.reserve(cells.size());
   for (const PlannedCell& cell : cells) left.push_back(&cell);
   while (!left.empty()) {
     if (stop && stop()) return false;

@@ -74,7 +74,10 @@ class Planner {
     add("weights " + start_ + "\n");
     if (trained) {
       for (const auto& [name, value] : settings) {
-        if (!kOfThePlace.contains(name)) add(name + " " + value + "\n");
+        if (kOfThePlace.contains(name)) continue;
+        for (const std::string& part : {name, std::string(" "), value, std::string("\n")}) {
+          add(part);
+        }
       }
     }
     std::string name = params_.dataset + "-";
@@ -120,6 +123,7 @@ class Planner {
         best_column = &column;
       }
     }
+    if (best_row == nullptr) return;
     Row row = *best_row;
     for (const auto& [name, value] : experiment.choice->settings) row.settings[name] = value;
     Look look = best_column->look;

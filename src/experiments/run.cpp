@@ -79,6 +79,15 @@ void write_state(const std::string& path, const RunState& state) {
   file.commit();
 }
 
+TrainSummary trained(const TrainCall& call, const TrainHooks& hooks) {
+#if DIML_HAS_TORCH
+  return torch_plugin().train(call, hooks);
+#else
+  (void)hooks;
+  throw Error(call.out + ": this build trains nothing: install libtorch-dev and build again");
+#endif
+}
+
 RunState train_run(const PlannedRun& run, const std::string& folder, const TrainHooks& hooks) {
   const std::string path = folder + "/run.json";
   RunState state = read_state(path);
@@ -88,13 +97,7 @@ RunState train_run(const PlannedRun& run, const std::string& folder, const Train
   call.out = folder;
   call.resume = fs::exists(folder + "/config.yaml");
   const auto start = std::chrono::steady_clock::now();
-#if DIML_HAS_TORCH
-  const TrainSummary summary = torch_plugin().train(call, hooks);
-#else
-  TrainSummary summary;
-  (void)hooks;
-  throw Error("this build trains nothing: install libtorch-dev and build again");
-#endif
+  const TrainSummary summary = trained(call, hooks);
   state.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   state.finished = !summary.stopped;
   state.epoch = summary.best.epoch;

@@ -11,8 +11,6 @@
 #include "diml/error.h"
 #include "diml/run_experiments.h"
 
-extern char** environ;
-
 namespace diml::experiments {
 namespace {
 

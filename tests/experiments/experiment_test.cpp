@@ -71,6 +71,8 @@ TEST_F(ExperimentFile, ThatMakesNoSenseIsRefusedWithItsLine) {
   expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {A: {plain: [1, 2]}}}\n",
                  "P@1, RP and MAP@R");
   expect_refused(std::string(kRows) + kColumns + "plot: bars\n", "plot cannot be 'bars'");
+  expect_refused(std::string(kRows) + kColumns + "quantity: parts\nchoice: {best: {}}\n",
+                 "a choice goes by P@1");
   expect_refused("rows: [a\n", "is no YAML");
 }
 
