@@ -10,6 +10,7 @@
 #include "diml/run_experiments.h"
 #include "diml/threads.h"
 #include "interrupt.h"
+#include "options.h"
 #include "train_reporter.h"
 
 namespace diml::cli {
@@ -128,11 +129,8 @@ void RunCommand::beside_each_other(const Plan& plan) {
 
 void RunCommand::run() {
   for (const std::string& text : overrides) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) {
-      throw Error("--set " + text + ": name=value is wanted, such as epochs=30");
-    }
-    params.overrides[text.substr(0, equals)] = text.substr(equals + 1);
+    const auto [name, value] = setting_from(text, "epochs=30");
+    params.overrides[name] = value;
   }
   if (!budget.empty()) {
     deadline_ = std::chrono::steady_clock::now() +
@@ -160,13 +158,11 @@ void RunCommand::run() {
     } else {
       here(plan);
     }
-    if (Interrupt::asked() || out_of_time() || !failed_.empty()) break;
+    const std::size_t before = plan.done;
+    plan = experiments::make_plan(params);
     // Once more: of what is there now a choice may be made.
-    Plan next = experiments::make_plan(params);
-    if (next.done == plan.done) break;
-    plan = std::move(next);
+    if (Interrupt::asked() || out_of_time() || !failed_.empty() || plan.done == before) break;
   }
-  plan = experiments::make_plan(params);
   std::printf("%zu of %zu cells are there%s\n", plan.done, plan.cells,
               plan.done < plan.cells && !dry ? "; the same command goes on" : "");
   if (!failed_.empty()) {

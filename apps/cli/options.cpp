@@ -51,6 +51,14 @@ void GridOptions::define(CLI::App& command) {
       ->capture_default_str();
 }
 
+std::pair<std::string, std::string> setting_from(const std::string& text, const char* example) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    throw Error("--set " + text + ": name=value is wanted, such as " + example);
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 void expect_own_files(const std::vector<std::string>& inputs,
                       const std::vector<std::string>& outputs) {
   namespace fs = std::filesystem;

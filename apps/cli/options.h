@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -27,6 +28,9 @@ struct GridOptions {
 
   void define(CLI::App& command);
 };
+
+// "name=value" of --set; example: one that would do, for the message.
+std::pair<std::string, std::string> setting_from(const std::string& text, const char* example);
 
 // Throws when an output is an input or another output: one of the two would be lost. Empty names
 // and "-" are none.

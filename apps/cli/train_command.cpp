@@ -4,6 +4,7 @@
 #include "diml/error.h"
 #include "diml/torch_plugin.h"
 #include "interrupt.h"
+#include "options.h"
 #include "train_reporter.h"
 
 namespace diml::cli {
@@ -33,11 +34,7 @@ Json to_json(const EpochReport& report) {
 
 void TrainCommand::run() {
   for (const std::string& text : overrides) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos) {
-      throw Error("--set " + text + ": name=value is wanted, such as loss.margin=0.3");
-    }
-    call.settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    call.settings.push_back(setting_from(text, "loss.margin=0.3"));
   }
   const Interrupt interrupt;
   JsonOutput output(json);

@@ -38,6 +38,7 @@ struct PlannedRun {
   std::string name;  // of its folder; two that train otherwise have other names
   bool trained = true;
   Settings settings{};
+  std::string start_weights{};  // SHA-256 of the file that settings name; "" for random ones
   std::vector<PlannedCell> cells{};
 };
 

@@ -1,34 +1,13 @@
 #include "look.h"
 
-#include <charconv>
-#include <cmath>
 #include <functional>
 
+#include "../base/setting_text.h"
 #include "diml/error.h"
 #include "diml/nearest_name.h"
 
 namespace diml::experiments {
 namespace {
-
-bool read(const std::string& text, std::string& value) {
-  value = text;
-  return true;
-}
-
-template <typename Number>
-bool read(const std::string& text, Number& value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end && std::isfinite(static_cast<double>(value));
-}
-
-std::string written(const std::string& value) { return value; }
-
-template <typename Number>
-std::string written(Number value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
-}
 
 struct Field {
   std::string name;
@@ -38,8 +17,10 @@ struct Field {
 
 template <typename Value>
 Field field(const char* name, Value Look::*member) {
-  return {name, [=](Look& look, const std::string& text) { return read(text, look.*member); },
-          [=](const Look& look) { return written(look.*member); }};
+  return {
+      name,
+      [=](Look& look, const std::string& value) { return text::from_text(value, look.*member); },
+      [=](const Look& look) { return text::to_text(look.*member); }};
 }
 
 const std::vector<Field>& fields() {

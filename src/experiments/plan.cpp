@@ -21,10 +21,7 @@ const std::set<std::string> kOfThePlace = {"dataset.root",      "device",       
 class Planner {
  public:
   explicit Planner(const RunParams& params) : params_(params) {
-    if (!params.model.empty()) {
-      weights_ = located_model(params.model);
-      start_ = sha256_of_file(weights_);
-    }
+    if (!params.model.empty()) weights_ = located_model(params.model);
   }
 
   void add(const Experiment& experiment) {
@@ -65,13 +62,19 @@ class Planner {
     return settings;
   }
 
-  std::string name_of(const std::string& row, bool trained, const Settings& settings) const {
+  // Looked at once, and only where something is missing: the file may be large.
+  const std::string& start() {
+    if (start_.empty() && !weights_.empty()) start_ = sha256_of_file(weights_);
+    return start_;
+  }
+
+  std::string name_of(const std::string& row, bool trained, const Settings& settings) {
     constexpr std::size_t kShort = 10;
     Sha256 sha;
     const auto add = [&](const std::string& text) {
       sha.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
     };
-    add("weights " + start_ + "\n");
+    add("weights " + start() + "\n");
     if (trained) {
       for (const auto& [name, value] : settings) {
         if (kOfThePlace.contains(name)) continue;
@@ -90,7 +93,12 @@ class Planner {
 
   void add_cell(const std::string& row, bool trained, const Settings& settings, PlannedCell cell) {
     ++plan_.cells;
-    if (fs::exists(path_of(cell.experiment, cell.row, cell.column))) {
+    const std::string path = path_of(cell.experiment, cell.row, cell.column);
+    if (!paths_.insert(path).second) {
+      throw Error(path + ": is the file of two cells, '" + cell.row + ", " + cell.column +
+                  "' is one of them: names must differ in letters or digits");
+    }
+    if (fs::exists(path)) {
       ++plan_.done;
       return;
     }
@@ -103,7 +111,7 @@ class Planner {
     auto found = std::find_if(plan_.runs.begin(), plan_.runs.end(),
                               [&](const PlannedRun& run) { return run.name == name; });
     if (found == plan_.runs.end()) {
-      found = plan_.runs.insert(found, {name, trained, settings, {}});
+      found = plan_.runs.insert(found, {name, trained, settings, start(), {}});
     }
     found->cells.push_back(std::move(cell));
   }
@@ -135,7 +143,8 @@ class Planner {
 
   const RunParams& params_;
   std::string weights_;  // a file
-  std::string start_;    // its SHA-256
+  std::string start_;    // its SHA-256, once it was asked for
+  std::set<std::string> paths_;
   Plan plan_;
 };
 

@@ -2,7 +2,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -12,7 +14,6 @@
 #include "diml/cuda_matcher.h"
 #include "diml/error.h"
 #include "diml/input_file.h"
-#include "diml/open_network.h"
 #include "diml/output_file.h"
 #include "diml/run_experiments.h"
 #include "diml/sha256.h"
@@ -34,9 +35,11 @@ class Lock {
     std::error_code failed;
     fs::create_directories(folder, failed);
     if (failed) throw Error(folder + ": cannot be made: " + failed.message());
-    file_ = ::open((folder + "/lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
-    if (file_ < 0 || ::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      if (file_ >= 0) ::close(file_);
+    const std::string path = folder + "/lock";
+    file_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    if (file_ < 0) throw Error(path + ": cannot be written: " + std::strerror(errno));
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      ::close(file_);
       throw Error(folder + ": another process trains this run: wait for it");
     }
   }
@@ -122,11 +125,12 @@ std::string hardware_of(const RunParams& params) {
 
 bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks) {
   const std::string folder = params.runs + "/" + run.name;
-  const std::string start = params.model.empty() ? "" : located_model(params.model);
   std::optional<Lock> lock;
   RunState state;
-  std::string model = start;
-  if (run.trained) {
+  std::string model;
+  if (!run.trained) {
+    model = run.settings.at("model.weights");
+  } else {
     lock.emplace(folder);
     state = train_run(run, folder, hooks.train);
     if (!state.finished) return false;
@@ -134,7 +138,7 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
   }
   Cell cell;
   cell.dataset = params.dataset;
-  cell.start_weights = start.empty() ? "random" : sha256_of_file(start);
+  cell.start_weights = run.start_weights.empty() ? "random" : run.start_weights;
   cell.weights = sha256_of_file(model);
   cell.commit = kCommit;
   cell.hardware = hardware_of(params);

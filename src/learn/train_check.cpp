@@ -3,15 +3,18 @@
 #include <cmath>
 #include <limits>
 
+#include "../base/setting_text.h"
 #include "diml/architecture.h"
 #include "diml/dataset.h"
 #include "diml/error.h"
 #include "diml/learn/train_config.h"
 #include "diml/nearest_name.h"
-#include "setting_text.h"
 
 namespace diml::learn {
 namespace {
+
+using text::from_text;
+using text::to_text;
 
 constexpr double kNoLimit = std::numeric_limits<double>::max();
 constexpr double kBelowOne = 1.0 - std::numeric_limits<double>::epsilon() / 2;  // of [0, 1)

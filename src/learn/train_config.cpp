@@ -1,8 +1,8 @@
 #include "diml/learn/train_config.h"
 
+#include "../base/setting_text.h"
 #include "diml/error.h"
 #include "diml/nearest_name.h"
-#include "setting_text.h"
 #include "train_settings.h"
 
 namespace diml::learn {
@@ -26,8 +26,9 @@ bool from_text(std::string_view text, MarginalRule& rule) {
 }
 
 // The overloads of setting_text.h beside those above.
-using learn::from_text;
-using learn::to_text;
+using text::from_text;
+using text::kind_of;
+using text::to_text;
 
 // Messages are one line whatever was typed.
 std::string one_line(std::string_view text) {

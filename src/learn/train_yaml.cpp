@@ -1,14 +1,16 @@
 #include <yaml-cpp/yaml.h>
 
+#include "../base/setting_text.h"
 #include "../base/yaml_document.h"
 #include "diml/error.h"
 #include "diml/input_file.h"
 #include "diml/learn/train_config.h"
-#include "setting_text.h"
 #include "train_settings.h"
 
 namespace diml::learn {
 namespace {
+
+using text::from_text;
 
 void read(const std::string& path, const std::string& text, TrainConfig& config) {
   const YamlDocument document(path, text, "settings");

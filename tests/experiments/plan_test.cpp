@@ -86,6 +86,11 @@ TEST_F(Planned, ARunMayGoOnElsewhereButNotOtherwise) {
   EXPECT_NE(make_plan(params_).runs[0].name, name);
 }
 
+TEST_F(Planned, TwoCellsNeverShareAFile) {
+  table("t", "rows: {A-B: {}, A B: {}}\ncolumns: {plain: {}}\n");
+  EXPECT_THROW(make_plan(params_), Error);
+}
+
 TEST_F(Planned, OnlySomeRows) {
   table("t", kTwoRows);
   params_.only = {"B"};

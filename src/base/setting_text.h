@@ -9,7 +9,7 @@
 #include <system_error>
 #include <vector>
 
-namespace diml::learn {
+namespace diml::text {
 
 // Values as text and back. Numbers take the shortest text that brings back the same number; the
 // whole text must be the value.
@@ -88,4 +88,4 @@ const char* kind_of(const T& /*value*/) {
   return "whole numbers with commas between them";
 }
 
-}  // namespace diml::learn
+}  // namespace diml::text
