@@ -144,6 +144,7 @@ void RunCommand::run() {
     if (Interrupt::asked()) throw Error("stopped; the same command goes on");
     return;
   }
+  experiments::check_trainings(plan);
   if (dry) {
     for (const PlannedRun& run : plan.runs) {
       for (const PlannedCell& cell : run.cells) {

@@ -40,7 +40,7 @@ struct Column {
   Look look{};
 };
 
-// The last row: what the cells of the others chose by their P@1, trained with other settings and
+// The last row: what the cells of the others chose by their MAP@R, trained with other settings and
 // looked at on the test classes.
 struct Choice {
   std::string name;

@@ -42,14 +42,25 @@ struct PlannedRun {
   std::vector<PlannedCell> cells{};
 };
 
+// Settings under the name of their table and row.
+struct NamedSettings {
+  std::string name;
+  Settings settings{};
+};
+
 struct Plan {
   std::vector<PlannedRun> runs{};  // that have missing cells, in the order of the tables
   std::size_t cells = 0;           // of all tables, as far as they are known
   std::size_t done = 0;
+  std::vector<NamedSettings> trainings{};  // all that the tables may ask for
 };
 
 // By what lies in the folder of results. A choice is planned once the cells it looks at are there.
 Plan make_plan(const RunParams& params);
+
+// Throws where a setting is unknown or does not fit: the last row of a table would say so hours
+// later. Needs what trains; without it there is nothing to check.
+void check_trainings(const Plan& plan);
 
 struct RunHooks {
   TrainHooks train{};  // its `stop` also ends the looking, between two cells

@@ -23,6 +23,7 @@ struct KindRow {
 struct TorchPlugin {
   std::unique_ptr<Network> (*make_network)(const Model&, const NetworkParams&);
   std::unique_ptr<Network> (*load_torchscript)(const std::string&, const NetworkParams&);
+  void (*check_training)(const TrainCall&);
   TrainSummary (*train)(const TrainCall&, const TrainHooks&);
   std::unique_ptr<ProcessGroup> (*join_processes)(ProcessPlace, const std::string& remedy);
   std::vector<KindRow> (*losses)();

@@ -53,7 +53,9 @@ struct TrainSummary {
   bool stopped = false;  // by the hook; --resume goes on
 };
 
-// With the TORCH feature.
+// With the TORCH feature. Throws what train() would of settings that are unknown or do not fit, and
+// does nothing else.
+void check_training(const TrainCall& call);
 TrainSummary train(const TrainCall& call, const TrainHooks& hooks = {});
 
 }  // namespace diml

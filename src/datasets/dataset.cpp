@@ -1,5 +1,7 @@
 #include "diml/dataset.h"
 
+#include <iterator>
+
 #include "diml/error.h"
 #include "readers.h"
 
@@ -47,12 +49,8 @@ std::set<std::int64_t> held_out_classes(const Dataset& data) {
   constexpr std::size_t kOneOf = 5;
   std::set<std::int64_t> classes;
   for (const Sample& sample : data.samples) classes.insert(sample.label);
-  std::set<std::int64_t> held_out;
-  std::size_t number = 0;
-  for (const std::int64_t label : classes) {
-    if (++number % kOneOf == 0) held_out.insert(label);
-  }
-  return held_out;
+  const auto count = static_cast<std::ptrdiff_t>(classes.size() / kOneOf);
+  return {std::prev(classes.end(), count), classes.end()};
 }
 
 }  // namespace diml

@@ -31,7 +31,7 @@ class Reader {
       document_.fail(document_.root(), "has no columns: name ways to look at a network");
     }
     if (experiment_.choice && experiment_.quantity != Quantity::retrieval) {
-      document_.fail(document_.root(), "a choice goes by P@1: it needs the quantity retrieval");
+      document_.fail(document_.root(), "a choice goes by MAP@R: it needs the quantity retrieval");
     }
     expect_known_cells();
     return std::move(experiment_);

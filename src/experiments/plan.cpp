@@ -27,6 +27,10 @@ class Planner {
   void add(const Experiment& experiment) {
     for (const Row& row : experiment.rows) {
       if (!wanted(row.name)) continue;
+      if (row.trained) {
+        plan_.trainings.push_back(
+            {experiment.name + ", " + row.name, settings_of(experiment, row)});
+      }
       for (const Column& column : experiment.columns) {
         add_cell(row.name, row.trained, settings_of(experiment, row),
                  {experiment.name, row.name, column.name, column.look, experiment.quantity});
@@ -116,7 +120,19 @@ class Planner {
     found->cells.push_back(std::move(cell));
   }
 
+  static Row chosen(Row row, const Choice& choice) {
+    for (const auto& [name, value] : choice.settings) row.settings[name] = value;
+    return row;
+  }
+
+  // By MAP@R, which looks at all neighbours: P@1 of few classes is near its end, and a handful of
+  // photos decides.
   void add_choice(const Experiment& experiment) {
+    const std::string& name = experiment.choice->name;
+    for (const Row& row : experiment.rows) {
+      plan_.trainings.push_back({experiment.name + ", " + name + " by " + row.name,
+                                 settings_of(experiment, chosen(row, *experiment.choice))});
+    }
     const Row* best_row = nullptr;
     const Column* best_column = nullptr;
     double best = -1.0;
@@ -124,20 +140,19 @@ class Planner {
       for (const Column& column : experiment.columns) {
         const std::string path = path_of(experiment.name, row.name, column.name);
         if (!fs::exists(path)) return;  // not yet
-        const double p_at_1 = read_cell(path).numbers.at("p_at_1");
-        if (p_at_1 <= best) continue;
-        best = p_at_1;
+        const double map_at_r = read_cell(path).numbers.at("map_at_r");
+        if (map_at_r <= best) continue;
+        best = map_at_r;
         best_row = &row;
         best_column = &column;
       }
     }
     if (best_row == nullptr) return;
-    Row row = *best_row;
-    for (const auto& [name, value] : experiment.choice->settings) row.settings[name] = value;
+    const Row row = chosen(*best_row, *experiment.choice);
     Look look = best_column->look;
     look.split = "test";
-    add_cell(experiment.choice->name, row.trained, settings_of(experiment, row),
-             {experiment.name, experiment.choice->name, look.split, look, experiment.quantity,
+    add_cell(name, row.trained, settings_of(experiment, row),
+             {experiment.name, name, look.split, look, experiment.quantity,
               best_row->name + ", " + best_column->name});
   }
 

@@ -123,6 +123,22 @@ std::string hardware_of(const RunParams& params) {
 
 }  // namespace
 
+void check_trainings(const Plan& plan) {
+#if DIML_HAS_TORCH
+  for (const NamedSettings& training : plan.trainings) {
+    TrainCall call;
+    call.settings = {training.settings.begin(), training.settings.end()};
+    try {
+      torch_plugin().check_training(call);
+    } catch (const Error& error) {
+      throw Error(training.name + ": " + error.what());
+    }
+  }
+#else
+  (void)plan;
+#endif
+}
+
 bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks) {
   const std::string folder = params.runs + "/" + run.name;
   std::optional<Lock> lock;

@@ -120,6 +120,8 @@ const std::vector<Setting>& setting_table() {
       field("model.weights", &C::model, &ModelSettings::weights),
       field("model.architecture", &C::model, &ModelSettings::architecture),
       field("model.dim", &C::model, &ModelSettings::dim),
+      field("model.resize", &C::model, &ModelSettings::resize),
+      field("model.crop", &C::model, &ModelSettings::crop),
       field("loss.name", &C::loss, &LossParams::name),
       field("loss.miner", &C::loss, &LossParams::miner),
       field("measure.kind", &C::measure, &MeasureParams::kind),

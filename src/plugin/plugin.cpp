@@ -38,6 +38,7 @@ std::vector<KindRow> samplers() {
 extern "C" __attribute__((visibility("default"))) const diml::TorchPlugin* diml_torch_plugin() {
   static const diml::TorchPlugin plugin = {diml::make_torch_network,
                                            diml::load_torchscript_network,
+                                           diml::check_training,
                                            diml::train,
                                            diml::join_torch_processes,
                                            diml::losses,

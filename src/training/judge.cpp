@@ -62,12 +62,6 @@ std::optional<std::vector<RerankResult>> evaluate_model(const Model& model,
   return results;
 }
 
-Model model_to_train(const std::string& weights, std::size_t dim, std::uint64_t seed) {
-  Model model = load_model(located_model(weights));
-  if (!model.has_projection() || model.output_channels() != dim) add_projection(model, dim, seed);
-  return model;
-}
-
 std::size_t loader_threads(const learn::TrainConfig& config) {
   // What keeps a GPU busy needs a core, and so does the thread that goes backwards.
   const int others = config.device == "cpu" ? 0 : 2;

@@ -22,9 +22,6 @@ std::optional<std::vector<RerankResult>> evaluate_model(const Model& model,
                                                         const learn::TrainConfig& config,
                                                         Ranks& ranks, const TrainHooks& hooks);
 
-// Weights to fine-tune, with a projection of `dim`: their own where it fits, else a random one.
-Model model_to_train(const std::string& weights, std::size_t dim, std::uint64_t seed);
-
 // Threads that decode beside those that train.
 std::size_t loader_threads(const learn::TrainConfig& config);
 

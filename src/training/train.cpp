@@ -38,6 +38,8 @@ TrainSummary run(const TrainCall& call, const TrainHooks& hooks) {
 
 }  // namespace
 
+void check_training(const TrainCall& call) { config_of(call); }
+
 TrainSummary train(const TrainCall& call, const TrainHooks& hooks) {
   try {
     return run(call, hooks);

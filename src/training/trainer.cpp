@@ -9,6 +9,7 @@
 #include "diml/output_file.h"
 #include "judge.h"
 #include "schedule.h"
+#include "starting_model.h"
 
 namespace diml::training {
 namespace {
@@ -20,14 +21,6 @@ constexpr std::uint64_t kWeights = 3;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-Model starting_model(const learn::TrainConfig& config) {
-  const std::uint64_t seed = mixed_seed(config.seed, kWeights, 0);
-  if (config.model.weights.empty()) {
-    return make_model(config.model.architecture, StridePlace::in_3x3, config.model.dim, seed);
-  }
-  return model_to_train(config.model.weights, config.model.dim, seed);
 }
 
 learn::MeasureParams measure_of(const learn::TrainConfig& config) {
@@ -46,7 +39,7 @@ Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
       hooks_(hooks),
       device_(learn::device_named(config_.device)),
       data_(load_training_data(config_)),
-      start_(starting_model(config_)),
+      start_(starting_model(config_, mixed_seed(config_.seed, kWeights, 0))),
       pixels_(start_.preprocessing, device_),
       network_(std::make_unique<learn::TrainableNetwork>(start_, device_,
                                                          precision_from(config_.precision))),

@@ -158,19 +158,38 @@ TEST_F(Experiments, AChoiceIsMadeWithoutTheTestClasses) {
   EXPECT_EQ(best["look"]["split"], "test");
   EXPECT_EQ(best["settings"]["evaluate.select"], "last");
   EXPECT_NE(best["weights"], cell("margin", "plain")["weights"]);
-  const bool fine = cell("margin", "fine")["numbers"]["p_at_1"].get<double>() >
-                    cell("margin", "plain")["numbers"]["p_at_1"].get<double>();
+  const bool fine = cell("margin", "fine")["numbers"]["map_at_r"].get<double>() >
+                    cell("margin", "plain")["numbers"]["map_at_r"].get<double>();
   EXPECT_EQ(best["chosen"], fine ? "Margin, fine" : "Margin, plain");
 }
 
 TEST_F(Experiments, AFailingRunIsToldAndTheOthersGoOn) {
   std::string broken = kTable;
-  broken.replace(broken.find("measure.kind: blended"), 21, "measure.kind: sideways");
+  broken.replace(broken.find("measure.kind: blended"), 21, "optimiser.learning_rate: 1e30");
   put_table(broken);
   const ProgramResult result = run(run_tables({"--jobs", "2"}));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("1 run failed: why is in runs/"), std::string::npos) << result.err;
   EXPECT_NE(result.out.find("2 of 4 cells are there"), std::string::npos) << result.out;
+}
+
+TEST_F(Experiments, SettingsAreLookedAtBeforeAnythingIsTrained) {
+  std::string broken = kTable;
+  broken.replace(broken.find("measure.kind: blended"), 21, "measure.kind: sideways");
+  for (const std::string& text :
+       {broken, std::string(kTable) + "choice: {best: {evaluate.patience: 3, "
+                                      "evaluate.select: last}}\n"}) {
+    put_table(text);
+    for (const Arguments& more : {Arguments{}, Arguments{"--dry-run"}, {"--jobs", "2"}}) {
+      const ProgramResult result = run(run_tables(more));
+      EXPECT_EQ(result.exit_code, 1);
+      EXPECT_EQ(result.out, "");
+      EXPECT_NE(result.err.find(text == broken ? "two, Blended: " : "two, best by "),
+                std::string::npos)
+          << result.err;
+      EXPECT_FALSE(fs::exists(at("runs")));
+    }
+  }
 }
 
 TEST_F(Experiments, AWrongCallIsOneLine) {

@@ -129,6 +129,23 @@ TEST_F(Train, SchedulesSetTheRate) {
   EXPECT_TRUE(epochs[2].contains("results"));
 }
 
+TEST_F(Train, TheSizeOfPhotosIsASetting) {
+  run_well(train("run", {"model.crop=64", "model.resize=80", "epochs=1"}));
+  const std::string best = "run/best.safetensors";
+  const Json info = Json::parse(run_well({"weights", "info", best, "--json", "-"}));
+  EXPECT_EQ(info.at("preprocessing").at("crop"), "64");
+  EXPECT_EQ(info.at("preprocessing").at("resize"), "80");
+  // What embeds follows.
+  const Json evaluated = Json::parse(
+      run_well({"evaluate", "--model", best, "--dataset", "critters", "--root", "critters",
+                "--rerank", "0", "--grid", "2", "--threads", "1", "--json", "-"}));
+  const std::vector<Json> epochs = epochs_of("run");
+  const Json& kept = epochs[1].at("best") ? epochs[1] : epochs[0];
+  EXPECT_DOUBLE_EQ(evaluated.at("results")[0].at("map_at_r").get<double>(),
+                   kept.at("results")[0].at("map_at_r").get<double>());
+  expect_refused(train("other", {"model.crop=300"}), {"a crop of 300", "128", "larger"});
+}
+
 TEST_F(Train, ValidationHoldsOutClasses) {
   // Four training classes are too few to hold out a fifth of them.
   expect_refused(train("run", {"evaluate.select=val"}), {"evaluate.select val", "4"});

@@ -72,7 +72,7 @@ TEST_F(ExperimentFile, ThatMakesNoSenseIsRefusedWithItsLine) {
                  "P@1, RP and MAP@R");
   expect_refused(std::string(kRows) + kColumns + "plot: bars\n", "plot cannot be 'bars'");
   expect_refused(std::string(kRows) + kColumns + "quantity: parts\nchoice: {best: {}}\n",
-                 "a choice goes by P@1");
+                 "a choice goes by MAP@R");
   expect_refused("rows: [a\n", "is no YAML");
 }
 

@@ -25,9 +25,9 @@ class Planned : public testing::Test {
   }
 
   void put(const std::string& experiment, const std::string& row, const std::string& column,
-           double p_at_1) {
+           double map_at_r) {
     Cell cell;
-    cell.numbers["p_at_1"] = p_at_1;
+    cell.numbers = {{"p_at_1", 90.0 - map_at_r}, {"map_at_r", map_at_r}};
     write_cell(cell_path(params_.results, params_.dataset, experiment, row, column), cell);
   }
 
@@ -114,6 +114,8 @@ TEST_F(Planned, AChoiceWaitsForAllThatItLooksAtAndTakesTheBest) {
   const Plan plan = make_plan(params_);
   EXPECT_EQ(plan.cells, 5u);
   EXPECT_EQ(plan.done, 4u);
+  ASSERT_EQ(plan.trainings.size(), 4u);  // either may be chosen
+  EXPECT_EQ(plan.trainings[3].name, "t, best by B");
   ASSERT_EQ(plan.runs.size(), 1u);
   const PlannedRun& run = plan.runs[0];
   EXPECT_EQ(run.settings.at("loss.name"), "ms");

@@ -20,6 +20,8 @@ inline learn::TrainConfig odd_config() {
   config.model.weights = "~";
   config.model.architecture = "1e5";
   config.model.dim = 511;
+  config.model.resize = 289;
+  config.model.crop = 257;
   config.loss.name = "true";
   config.loss.miner = "null";
   config.loss.numbers = {{"margin", 0.1}, {"beta", -1e-300}};

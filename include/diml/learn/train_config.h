@@ -23,6 +23,8 @@ struct ModelSettings {
   std::string weights = "";            // a file, or the name of fetched weights; "" for random ones
   std::string architecture = "small";  // of random weights
   std::size_t dim = 128;               // paper, section 4.2
+  std::size_t resize = 0;              // short side of photos that are judged; 0: the weights' own
+  std::size_t crop = 0;                // side of what the network sees; 0: the weights' own
 };
 
 // Of method.md's protocol: RandomResizedCrop and a mirror image half of the time.
