@@ -145,6 +145,9 @@ void RunCommand::run() {
     return;
   }
   experiments::check_trainings(plan);
+  if (plan.outdated > 0) {
+    std::printf("made with other settings or weights, and missing therefore: %zu\n", plan.outdated);
+  }
   if (dry) {
     for (const PlannedRun& run : plan.runs) {
       for (const PlannedCell& cell : run.cells) {
@@ -199,7 +202,9 @@ Run define_run(CLI::App& command) {
   command.add_option("--budget", options->budget,
                      "Stop cleanly after this time: 9m, 90s, 1.5h; the same command goes on");
   command.add_option("--only", params.only, "These rows alone");
-  command.add_option("--set", options->overrides, "Any setting of the training: --set epochs=30");
+  command.add_option(
+      "--set", options->overrides,
+      "Any setting of the training: --set epochs=30; seed=1 adds a seed to the tables");
   command.add_flag("--dry-run", options->dry, "Say what is missing and do nothing");
   command.add_option("--run", options->one, "One of the runs alone, by the name of its folder");
   return [options] { options->run(); };

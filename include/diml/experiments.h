@@ -72,6 +72,9 @@ struct Experiment {
 
 Experiment read_experiment(const std::string& path);
 
+// In place of the SHA-256 of weights.
+inline constexpr const char* kRandomWeights = "random";
+
 // One result and how it came about.
 struct Cell {
   std::string experiment;
@@ -97,10 +100,11 @@ struct Cell {
 Cell read_cell(const std::string& path);
 void write_cell(const std::string& path, const Cell& cell);
 
-// FOLDER/cub200/main/margin.structural.json
+// FOLDER/cub200/main/margin.structural.json; margin.structural.seed_1.json of a seed that is not
+// the table's own.
 std::string cell_path(const std::string& folder, const std::string& dataset,
                       const std::string& experiment, const std::string& row,
-                      const std::string& column);
+                      const std::string& column, const std::string& other_seed = "");
 
 struct ReportParams {
   std::string results;      // folder of cells

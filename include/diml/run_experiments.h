@@ -29,6 +29,7 @@ struct PlannedCell {
   std::string column;
   Look look{};
   Quantity quantity = Quantity::retrieval;
+  std::string other_seed{};  // where it is not the table's own
   std::string chosen{};
 };
 
@@ -52,6 +53,7 @@ struct Plan {
   std::vector<PlannedRun> runs{};  // that have missing cells, in the order of the tables
   std::size_t cells = 0;           // of all tables, as far as they are known
   std::size_t done = 0;
+  std::size_t outdated = 0;  // missing ones that were made by other settings or weights
   std::vector<NamedSettings> trainings{};  // all that the tables may ask for
 };
 

@@ -33,9 +33,9 @@ std::string file_name(const std::string& name) {
 
 std::string cell_path(const std::string& folder, const std::string& dataset,
                       const std::string& experiment, const std::string& row,
-                      const std::string& column) {
+                      const std::string& column, const std::string& other_seed) {
   return folder + "/" + dataset + "/" + experiment + "/" + file_name(row) + "." +
-         file_name(column) + ".json";
+         file_name(column) + (other_seed.empty() ? "" : ".seed_" + file_name(other_seed)) + ".json";
 }
 
 void write_cell(const std::string& path, const Cell& cell) {

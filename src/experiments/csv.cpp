@@ -20,10 +20,9 @@ std::string quoted(const std::string& text) {
 
 std::string csv_of(const ResultTable& table) {
   constexpr std::string_view kEnd = "\r\n";
-  std::string csv = "dataset,experiment,row,column,number,ours,paper,difference";
+  std::string csv = "dataset,experiment,row,column,number,ours,paper,difference,seeds,deviation";
   csv += kEnd;
   for (const Line& line : table.lines) {
-    if (!line.cell) continue;
     for (const Number& number : numbers_of(table.experiment.quantity)) {
       const std::optional<double> ours = line.ours_of(number.name);
       if (!ours) continue;
@@ -36,6 +35,9 @@ std::string csv_of(const ResultTable& table) {
       if (paper) csv += decimal(hundredths(*paper));
       csv += ",";
       if (paper) csv += decimal(hundredths(*ours) - hundredths(*paper));
+      csv += "," + std::to_string(line.cells.size()) + ",";
+      const std::optional<double> deviation = line.deviation_of(number.name);
+      if (deviation) csv += decimal(hundredths(*deviation));
       csv += kEnd;
     }
   }

@@ -18,8 +18,9 @@ with diml and set beside what the paper prints. `diml experiments report` makes 
 it must not be edited by hand.
 
 Each entry is **ours (the paper's, the difference)**, in percent; the difference is ours less the paper's, so a minus says
-that we are below it. Where the paper prints nothing, ours stands alone; a dash is a result that has not been made. RP\* and
-MAP@R\* count the query in R, as the paper does; RP and MAP@R leave it out, which is the standard definition.
+that we are below it. Where the paper prints nothing, ours stands alone; a dash is a result that has not been made. Of several
+seeds the mean stands there, ± their standard deviation. RP\* and MAP@R\* count the query in R, as the paper does; RP and MAP@R leave
+it out, which is the standard definition.
 )";
 
 std::string markdown_text(const std::string& text) {

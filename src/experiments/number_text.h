@@ -10,10 +10,11 @@ namespace diml::experiments {
 struct Signs {
   std::string_view minus;
   std::string_view missing;
+  std::string_view plus_minus;
 };
 
-constexpr Signs kTextSigns{"\u2212", "\u2013"};
-constexpr Signs kLatexSigns{"$-$", "--"};
+constexpr Signs kTextSigns{"\u2212", "\u2013", "\u00B1"};
+constexpr Signs kLatexSigns{"$-$", "--", "$\\pm$"};
 
 // Two decimals, as whole hundredths: a difference is taken of what is printed, so that a reader who
 // subtracts gets the same.

@@ -53,20 +53,20 @@ std::string origin_of(const ResultTable& table) {
   double seconds = 0.0;
   bool untrained = false;
   for (const Line& line : table.lines) {
-    if (!line.cell) continue;
-    const Cell& cell = *line.cell;
-    const bool trained = cell.epochs > 0;
-    untrained = untrained || !trained;
-    if (trained) {
-      gather(seeds, cell.seed);
-      gather(epochs, std::to_string(cell.epochs));
-      if (runs.emplace(cell.row, cell.weights).second) seconds += cell.train_seconds;
+    for (const Cell& cell : line.cells) {
+      const bool trained = cell.epochs > 0;
+      untrained = untrained || !trained;
+      if (trained) {
+        gather(seeds, cell.seed);
+        gather(epochs, std::to_string(cell.epochs));
+        if (runs.emplace(cell.row, cell.weights).second) seconds += cell.train_seconds;
+      }
+      const std::string& start =
+          cell.start_weights.empty() && !trained ? cell.weights : cell.start_weights;
+      gather(weights, start.substr(0, kHashLetters));
+      gather(hardware, cell.hardware);
+      gather(commits, cell.commit.substr(0, kHashLetters));
     }
-    const std::string& start =
-        cell.start_weights.empty() && !trained ? cell.weights : cell.start_weights;
-    gather(weights, start.substr(0, kHashLetters));
-    gather(hardware, cell.hardware);
-    gather(commits, cell.commit.substr(0, kHashLetters));
   }
   std::vector<std::string> parts;
   if (!seeds.empty()) parts.push_back((seeds.size() > 1 ? "seeds " : "seed ") + joined(seeds));
@@ -92,8 +92,8 @@ std::string held_out_note(const ResultTable& table) {
   std::size_t others = 0;
   std::vector<std::string> columns;
   for (const Line& line : table.lines) {
-    if (!line.cell || table.is_choice(line)) continue;
-    if (split_of(*line.cell) == "test") {
+    if (line.cells.empty() || table.is_choice(line)) continue;
+    if (split_of(line.cells.front()) == "test") {
       ++others;
     } else {
       ++held_out;

@@ -7,6 +7,7 @@
 #include "diml/open_network.h"
 #include "diml/run_experiments.h"
 #include "diml/sha256.h"
+#include "look.h"
 
 namespace diml::experiments {
 namespace {
@@ -17,6 +18,34 @@ namespace fs = std::filesystem;
 const std::set<std::string> kOfThePlace = {"dataset.root",      "device",           "threads",
                                            "cache_mb",          "checkpoint_steps", "model.weights",
                                            "checkpoint_epochs", "measure.matcher"};
+
+// Of a network and the folder it is trained in: two that are trained otherwise have other names.
+// start: SHA-256 of the weights it begins with, "" for random ones.
+std::string run_name(const std::string& dataset, const std::string& row, const std::string& start,
+                     bool trained, const Settings& settings) {
+  constexpr std::size_t kShort = 10;
+  Sha256 sha;
+  const auto add = [&](const std::string& text) {
+    sha.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  };
+  add("weights " + start + "\n");
+  if (trained) {
+    for (const auto& [name, value] : settings) {
+      if (kOfThePlace.contains(name)) continue;
+      for (const std::string& part : {name, std::string(" "), value, std::string("\n")}) add(part);
+    }
+  }
+  std::string name = dataset + "-";
+  // The same network may stand in several tables under several names.
+  name += !trained ? "untrained" : settings.contains("loss.name") ? settings.at("loss.name") : row;
+  return name + "-" + sha.hex().substr(0, kShort);
+}
+
+// Of the network that a cell was made with.
+std::string run_name(const Cell& cell) {
+  const std::string start = cell.start_weights == kRandomWeights ? "" : cell.start_weights;
+  return run_name(cell.dataset, cell.row, start, !cell.settings.empty(), cell.settings);
+}
 
 class Planner {
  public:
@@ -32,8 +61,7 @@ class Planner {
             {experiment.name + ", " + row.name, settings_of(experiment, row)});
       }
       for (const Column& column : experiment.columns) {
-        add_cell(row.name, row.trained, settings_of(experiment, row),
-                 {experiment.name, row.name, column.name, column.look, experiment.quantity});
+        add_cell(row.trained, settings_of(experiment, row), cell_of(experiment, row, column));
       }
     }
     if (experiment.choice && wanted(experiment.choice->name)) add_choice(experiment);
@@ -47,9 +75,36 @@ class Planner {
            std::find(params_.only.begin(), params_.only.end(), row) != params_.only.end();
   }
 
-  std::string path_of(const std::string& experiment, const std::string& row,
-                      const std::string& column) const {
-    return cell_path(params_.results, params_.dataset, experiment, row, column);
+  std::string path_of(const PlannedCell& cell) const {
+    return cell_path(params_.results, params_.dataset, cell.experiment, cell.row, cell.column,
+                     cell.other_seed);
+  }
+
+  // Numbers of several seeds stand beside each other; what is not trained has none.
+  std::string other_seed(const Experiment& experiment, const Row& row) const {
+    const auto wanted = params_.overrides.find("seed");
+    if (!row.trained || wanted == params_.overrides.end()) return "";
+    std::string own = "0";
+    for (const Settings* settings : {&experiment.settings, &row.settings}) {
+      if (settings->contains("seed")) own = settings->at("seed");
+    }
+    return wanted->second == own ? "" : wanted->second;
+  }
+
+  PlannedCell cell_of(const Experiment& experiment, const Row& row, const Column& column) const {
+    return {experiment.name,     row.name,
+            column.name,         column.look,
+            experiment.quantity, other_seed(experiment, row)};
+  }
+
+  // Made with the network of that name, and looked at like this.
+  static bool is_there(const std::string& path, const std::string& run, const Look& look) {
+    if (!fs::exists(path)) return false;
+    const Cell cell = read_cell(path);
+    // What a look could not say when the cell was made is as it was by default.
+    Settings seen = experiments::settings_of(Look{});
+    for (const auto& [name, value] : cell.look) seen[name] = value;
+    return run_name(cell) == run && seen == experiments::settings_of(look);
   }
 
   // Later ones win: the table's, the row's, those of the call.
@@ -66,52 +121,30 @@ class Planner {
     return settings;
   }
 
-  // Looked at once, and only where something is missing: the file may be large.
+  // Looked at once: the file may be large.
   const std::string& start() {
     if (start_.empty() && !weights_.empty()) start_ = sha256_of_file(weights_);
     return start_;
   }
 
-  std::string name_of(const std::string& row, bool trained, const Settings& settings) {
-    constexpr std::size_t kShort = 10;
-    Sha256 sha;
-    const auto add = [&](const std::string& text) {
-      sha.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-    };
-    add("weights " + start() + "\n");
-    if (trained) {
-      for (const auto& [name, value] : settings) {
-        if (kOfThePlace.contains(name)) continue;
-        for (const std::string& part : {name, std::string(" "), value, std::string("\n")}) {
-          add(part);
-        }
-      }
-    }
-    std::string name = params_.dataset + "-";
-    // The same network may stand in several tables under several names.
-    name += !trained                         ? "untrained"
-            : settings.contains("loss.name") ? settings.at("loss.name")
-                                             : row;
-    return name + "-" + sha.hex().substr(0, kShort);
-  }
-
-  void add_cell(const std::string& row, bool trained, const Settings& settings, PlannedCell cell) {
+  void add_cell(bool trained, const Settings& settings, PlannedCell cell) {
     ++plan_.cells;
-    const std::string path = path_of(cell.experiment, cell.row, cell.column);
+    const std::string path = path_of(cell);
     if (!paths_.insert(path).second) {
       throw Error(path + ": is the file of two cells, '" + cell.row + ", " + cell.column +
                   "' is one of them: names must differ in letters or digits");
     }
-    if (fs::exists(path)) {
-      ++plan_.done;
-      return;
-    }
     if (!trained && weights_.empty()) {
-      throw Error(cell.experiment + ": the row '" + row +
+      throw Error(cell.experiment + ": the row '" + cell.row +
                   "' is of weights that others trained: "
                   "name them with --model");
     }
-    const std::string name = name_of(row, trained, settings);
+    const std::string name = run_name(params_.dataset, cell.row, start(), trained, settings);
+    if (is_there(path, name, cell.look)) {
+      ++plan_.done;
+      return;
+    }
+    plan_.outdated += fs::exists(path) ? 1 : 0;
     auto found = std::find_if(plan_.runs.begin(), plan_.runs.end(),
                               [&](const PlannedRun& run) { return run.name == name; });
     if (found == plan_.runs.end()) {
@@ -138,8 +171,10 @@ class Planner {
     double best = -1.0;
     for (const Row& row : experiment.rows) {
       for (const Column& column : experiment.columns) {
-        const std::string path = path_of(experiment.name, row.name, column.name);
-        if (!fs::exists(path)) return;  // not yet
+        const std::string path = path_of(cell_of(experiment, row, column));
+        const std::string run =
+            run_name(params_.dataset, row.name, start(), row.trained, settings_of(experiment, row));
+        if (!is_there(path, run, column.look)) return;  // not yet
         const double map_at_r = read_cell(path).numbers.at("map_at_r");
         if (map_at_r <= best) continue;
         best = map_at_r;
@@ -149,11 +184,11 @@ class Planner {
     }
     if (best_row == nullptr) return;
     const Row row = chosen(*best_row, *experiment.choice);
-    Look look = best_column->look;
-    look.split = "test";
-    add_cell(name, row.trained, settings_of(experiment, row),
-             {experiment.name, name, look.split, look, experiment.quantity,
-              best_row->name + ", " + best_column->name});
+    PlannedCell cell = cell_of(experiment, row, *best_column);
+    cell.row = name;
+    cell.column = cell.look.split = "test";
+    cell.chosen = best_row->name + ", " + best_column->name;
+    add_cell(row.trained, settings_of(experiment, row), cell);
   }
 
   const RunParams& params_;

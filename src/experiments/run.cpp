@@ -154,7 +154,7 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
   }
   Cell cell;
   cell.dataset = params.dataset;
-  cell.start_weights = run.start_weights.empty() ? "random" : run.start_weights;
+  cell.start_weights = run.start_weights.empty() ? kRandomWeights : run.start_weights;
   cell.weights = sha256_of_file(model);
   cell.commit = kCommit;
   cell.hardware = hardware_of(params);
@@ -180,7 +180,7 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
                            cell.images = seen.images;
                            cell.look_seconds = seen.seconds;
                            write_cell(cell_path(params.results, params.dataset, planned.experiment,
-                                                planned.row, planned.column),
+                                                planned.row, planned.column, planned.other_seed),
                                       cell);
                            if (hooks.on_cell) hooks.on_cell(cell);
                          });

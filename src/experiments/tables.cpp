@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -105,16 +107,25 @@ void put_cell(ResultTable& table, const std::string& path) {
     throw Error(path + ": the table " + name + " has no row \"" + cell.row + "\" with a column \"" +
                 cell.column + "\"; remove the cell, or name it as the table does");
   }
-  if (line->cell) {
-    throw Error(path + ": another file has the same row and column; remove one of them");
+  for (const Cell& other : line->cells) {
+    if (other.seed != cell.seed) continue;
+    throw Error(path + ": another file has the same row, column and seed; remove one of them");
   }
-  line->cell = std::move(cell);
+  line->cells.push_back(std::move(cell));
 }
 
 std::optional<double> find_number(const std::map<std::string, double>& numbers,
                                   const std::string& name) {
   const auto found = numbers.find(name);
   return found == numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::vector<double> values_of(const Line& line, const std::string& number) {
+  std::vector<double> values;
+  for (const Cell& cell : line.cells) {
+    if (const auto value = find_number(cell.numbers, number)) values.push_back(*value);
+  }
+  return values;
 }
 
 }  // namespace
@@ -130,7 +141,18 @@ const std::vector<Number>& numbers_of(Quantity quantity) {
 }
 
 std::optional<double> Line::ours_of(const std::string& number) const {
-  return cell ? find_number(cell->numbers, number) : std::nullopt;
+  const std::vector<double> values = values_of(*this, number);
+  if (values.empty()) return {};
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<double> Line::deviation_of(const std::string& number) const {
+  const std::vector<double> values = values_of(*this, number);
+  if (values.size() < 2) return {};
+  const double mean = *ours_of(number);
+  double squares = 0.0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
 std::optional<double> Line::paper_of(const std::string& number) const {
@@ -139,7 +161,7 @@ std::optional<double> Line::paper_of(const std::string& number) const {
 
 std::size_t ResultTable::cells() const {
   return static_cast<std::size_t>(std::count_if(
-      lines.begin(), lines.end(), [](const Line& line) { return line.cell.has_value(); }));
+      lines.begin(), lines.end(), [](const Line& line) { return !line.cells.empty(); }));
 }
 
 const Line& ResultTable::line(std::size_t row, std::size_t column) const {
@@ -155,8 +177,8 @@ std::string ResultTable::title() const {
 }
 
 std::string ResultTable::column_text(const Line& line) const {
-  if (!line.cell || line.cell->chosen.empty()) return line.column;
-  return line.column + ": " + line.cell->chosen;
+  if (line.cells.empty() || line.cells.front().chosen.empty()) return line.column;
+  return line.column + ": " + line.cells.front().chosen;
 }
 
 std::string ResultTable::file_name(const std::string& ending) const {
@@ -202,6 +224,9 @@ std::string entry(const Line& line, const Number& number, const Signs& signs) {
   const std::optional<double> ours = line.ours_of(number.name);
   if (!ours) return std::string(signs.missing);
   std::string text = decimal(hundredths(*ours), signs.minus);
+  if (const std::optional<double> deviation = line.deviation_of(number.name)) {
+    text += " " + std::string(signs.plus_minus) + " " + decimal(hundredths(*deviation));
+  }
   if (const std::optional<double> paper = line.paper_of(number.name)) {
     text += " (" + decimal(hundredths(*paper), signs.minus) + ", ";
     text += signed_decimal(hundredths(*ours) - hundredths(*paper), signs.minus) + ")";

@@ -25,10 +25,12 @@ const std::vector<Number>& numbers_of(Quantity quantity);
 struct Line {
   std::string row;
   std::string column;
-  std::optional<Cell> cell{};
+  std::vector<Cell> cells{};  // one for each seed
   std::map<std::string, double> paper{};
 
-  std::optional<double> ours_of(const std::string& number) const;
+  std::optional<double> ours_of(const std::string& number) const;  // the mean over seeds
+  // Standard deviation; none of one seed alone.
+  std::optional<double> deviation_of(const std::string& number) const;
   std::optional<double> paper_of(const std::string& number) const;
 };
 
@@ -53,7 +55,8 @@ std::string dataset_title(const std::string& dataset);
 // Every table with at least one cell, in the order of the report.
 std::vector<ResultTable> read_tables(const std::string& results, const std::string& experiments);
 
-// "64.50 (65.16, -0.66)": ours, the paper's, the difference. Ours alone where the paper has none.
+// "64.50 (65.16, -0.66)": ours, the paper's, the difference. Ours alone where the paper has none;
+// of several seeds "64.50 +- 0.21", the mean and the standard deviation.
 std::string entry(const Line& line, const Number& number, const Signs& signs);
 
 }  // namespace diml::experiments

@@ -24,11 +24,32 @@ class Planned : public testing::Test {
     params_.files.push_back(path);
   }
 
+  // As the run would, by what is planned for it now.
   void put(const std::string& experiment, const std::string& row, const std::string& column,
            double map_at_r) {
-    Cell cell;
-    cell.numbers = {{"p_at_1", 90.0 - map_at_r}, {"map_at_r", map_at_r}};
-    write_cell(cell_path(params_.results, params_.dataset, experiment, row, column), cell);
+    for (const PlannedRun& run : make_plan(params_).runs) {
+      for (const PlannedCell& planned : run.cells) {
+        if (planned.experiment != experiment || planned.row != row || planned.column != column) {
+          continue;
+        }
+        Cell cell;
+        cell.experiment = experiment;
+        cell.dataset = params_.dataset;
+        cell.row = row;
+        cell.column = column;
+        cell.numbers = {{"p_at_1", 90.0 - map_at_r}, {"map_at_r", map_at_r}};
+        cell.look = {{"split", planned.look.split},
+                     {"grid", std::to_string(planned.look.grid)},
+                     {"rerank", std::to_string(planned.look.rerank)}};
+        cell.settings = run.settings;
+        cell.start_weights = kRandomWeights;
+        write_cell(cell_path(params_.results, params_.dataset, experiment, row, column,
+                             planned.other_seed),
+                   cell);
+        return;
+      }
+    }
+    FAIL() << "nothing is planned for " << row << ", " << column;
   }
 
   TemporaryFolder folder_;
@@ -58,6 +79,47 @@ TEST_F(Planned, WhatIsThereIsNotDoneAgain) {
   ASSERT_EQ(plan.runs[0].cells.size(), 1u);
   EXPECT_EQ(plan.runs[0].cells[0].row, "B");
   EXPECT_EQ(plan.runs[0].cells[0].column, "plain");
+}
+
+TEST_F(Planned, WhatOtherSettingsMadeIsMadeAgain) {
+  table("t", kTwoRows);
+  put("t", "A", "plain", 1.0);
+  put("t", "B", "plain", 1.0);
+  EXPECT_EQ(make_plan(params_).done, 2u);
+  EXPECT_EQ(make_plan(params_).outdated, 0u);
+  params_.files.clear();
+  table("t",
+        "settings: {epochs: 2}\nrows: {A: {loss.name: margin, epochs: 3}, B: {loss.name: ms}}\n"
+        "columns: {plain: {rerank: 7}, deep: {rerank: 5}}\n");
+  const Plan other_look = make_plan(params_);
+  EXPECT_EQ(other_look.done, 0u);
+  EXPECT_EQ(other_look.outdated, 2u);
+  put("t", "B", "plain", 1.0);
+  const Plan other_training = make_plan(params_);
+  EXPECT_EQ(other_training.done, 1u);
+  EXPECT_EQ(other_training.outdated, 1u);
+  ASSERT_EQ(other_training.runs.size(), 2u);
+  EXPECT_EQ(other_training.runs[0].cells.size(), 2u);
+  params_.root = "elsewhere";
+  params_.device = "cuda";
+  EXPECT_EQ(make_plan(params_).done, 1u);
+}
+
+TEST_F(Planned, AnotherSeedStandsBesideTheFirst) {
+  table("t", kTwoRows);
+  put("t", "A", "plain", 1.0);
+  params_.overrides["seed"] = "1";
+  Plan plan = make_plan(params_);
+  EXPECT_EQ(plan.done, 0u);
+  EXPECT_EQ(plan.outdated, 0u);
+  EXPECT_EQ(plan.runs[0].cells[0].other_seed, "1");
+  put("t", "A", "plain", 2.0);
+  EXPECT_EQ(make_plan(params_).done, 1u);
+  params_.overrides["seed"] = "0";
+  plan = make_plan(params_);
+  EXPECT_EQ(plan.runs[0].cells[0].other_seed, "");
+  params_.overrides.clear();
+  EXPECT_EQ(make_plan(params_).done, 1u);
 }
 
 TEST_F(Planned, TablesShareTheNetworksThatTheyTrainAlike) {

@@ -88,7 +88,8 @@ class ReportTest : public testing::Test {
   }
 
   void put(const Cell& cell) {
-    write_cell(cell_path(folder_ / "results", cell.dataset, cell.experiment, cell.row, cell.column),
+    write_cell(cell_path(folder_ / "results", cell.dataset, cell.experiment, cell.row, cell.column,
+                         cell.seed == "0" ? "" : cell.seed),
                cell);
   }
   void put(const std::string& experiment, const std::string& row, const std::string& column,

@@ -25,7 +25,29 @@ TEST_F(Report, SaysZeroWithoutASign) {
   report();
   EXPECT_TRUE(holds(read("docs/results.md"), "| 62.47 (62.47, 0.00) |"));
   EXPECT_TRUE(holds(read("docs/results.md"), "| 62.56 (62.56, 0.00) |"));
-  EXPECT_TRUE(holds(read("docs/results/cub200-main.csv"), ",62.47,62.47,0.00\r\n"));
+  EXPECT_TRUE(holds(read("docs/results/cub200-main.csv"), ",62.47,62.47,0.00,1,\r\n"));
+}
+
+TEST_F(Report, OfSeveralSeedsShowsTheMeanAndTheDeviation) {
+  put_main();
+  for (const auto& [seed, p_at_1] : {std::pair{"1", 62.04}, {"2", 63.04}}) {
+    Cell other = cell("main", "Margin", "baseline", p_at_1);
+    other.seed = seed;
+    other.weights += seed;
+    put(other);
+  }
+  report();
+  const std::string page = read("docs/results.md");
+  EXPECT_TRUE(holds(page,
+                    "| Margin | baseline | 62.04 \u00B1 1.00 (62.47, \u22120.43) | "
+                    "34.00 \u00B1 0.00 (34.12, \u22120.12) |"));
+  EXPECT_TRUE(holds(page, "| | structural | 64.50 (65.16, \u22120.66) |"));
+  EXPECT_TRUE(holds(page, "\n5 of 6 cells; seeds 0, 1, 2; "));
+  // By its mean: 2.46 and -0.01.
+  EXPECT_TRUE(holds(page, "| P@1 | +1.23 | +2.51 | 1 of 2 |"));
+  EXPECT_TRUE(holds(read("docs/results/cub200-main.csv"),
+                    "Margin,baseline,p_at_1,62.04,62.47,-0.43,3,1.00\r\n"));
+  EXPECT_TRUE(holds(read("docs/results/cub200-main.tex"), "62.04 $\\pm$ 1.00 (62.47, $-$0.43)"));
 }
 
 TEST_F(Report, ShowsMissingCellsAndCountsThem) {
@@ -156,7 +178,7 @@ TEST_F(Report, ShowsPartsByTheirOwnNumbers) {
                     "### parts\n\n| network | look | exact | within one cell |\n"
                     "|---|---|---:|---:|\n| Margin | transport | 32.13 | 86.00 |\n"));
   EXPECT_TRUE(holds(read("docs/results/cub200-parts.csv"),
-                    "cub200,parts,Margin,transport,exact,32.13,,\r\n"));
+                    "cub200,parts,Margin,transport,exact,32.13,,,1,\r\n"));
 }
 
 TEST_F(Report, EscapesNamesInEveryKindOfFile) {
@@ -164,7 +186,7 @@ TEST_F(Report, EscapesNamesInEveryKindOfFile) {
   report();
   EXPECT_TRUE(holds(read("docs/results.md"), "| A\\_B \\<x\\> \\& \"c\", \\[d\\] | baseline |"));
   EXPECT_TRUE(holds(read("docs/results/cub200-main.csv"),
-                    "cub200,main,\"A_B <x> & \"\"c\"\", [d]\",baseline,p_at_1,50.00,,\r\n"));
+                    "cub200,main,\"A_B <x> & \"\"c\"\", [d]\",baseline,p_at_1,50.00,,,1,\r\n"));
   EXPECT_TRUE(holds(read("docs/results/cub200-main.tex"),
                     "A\\_B \\textless{}x\\textgreater{} \\& ''c'', {[}d{]} & baseline & 50.00 &"));
   EXPECT_TRUE(holds(read("docs/results/cub200-main.svg"),
@@ -175,11 +197,11 @@ TEST_F(Report, GivesProgramsPlainNumbers) {
   put_main();
   report();
   const std::string csv = read("docs/results/cub200-main.csv");
-  EXPECT_TRUE(
-      csv.starts_with("dataset,experiment,row,column,number,ours,paper,difference\r\n"
-                      "cub200,main,Margin,baseline,p_at_1,61.04,62.47,-1.43\r\n"));
-  EXPECT_TRUE(holds(csv, "cub200,main,MS,baseline,p_at_1,62.60,62.56,0.04\r\n"));
-  EXPECT_TRUE(holds(csv, "cub200,main,Margin,baseline,map_at_r,23.00,,\r\n"));
+  EXPECT_TRUE(csv.starts_with(
+      "dataset,experiment,row,column,number,ours,paper,difference,seeds,deviation\r\n"
+      "cub200,main,Margin,baseline,p_at_1,61.04,62.47,-1.43,1,\r\n"));
+  EXPECT_TRUE(holds(csv, "cub200,main,MS,baseline,p_at_1,62.60,62.56,0.04,1,\r\n"));
+  EXPECT_TRUE(holds(csv, "cub200,main,Margin,baseline,map_at_r,23.00,,,1,\r\n"));
 }
 
 TEST_F(Report, SetsALatexTable) {
