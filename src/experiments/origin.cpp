@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "made_by.h"
+
 namespace diml::experiments {
 namespace {
 
@@ -41,6 +43,22 @@ const std::string& split_of(const Cell& cell) {
   return split == cell.look.end() ? test : split->second;
 }
 
+// Cells that an older version of the table left, or a call with settings of its own.
+std::size_t made_otherwise(const ResultTable& table) {
+  const Experiment& experiment = table.experiment;
+  std::size_t count = 0;
+  for (std::size_t row = 0; row < experiment.rows.size(); ++row) {
+    for (std::size_t column = 0; column < experiment.columns.size(); ++column) {
+      for (const Cell& cell : table.line(row, column).cells) {
+        const bool as_now =
+            is_made_by(cell, experiment, experiment.rows[row], experiment.columns[column]);
+        count += as_now ? 0 : 1;
+      }
+    }
+  }
+  return count;
+}
+
 }  // namespace
 
 std::string origin_of(const ResultTable& table) {
@@ -69,6 +87,9 @@ std::string origin_of(const ResultTable& table) {
     }
   }
   std::vector<std::string> parts;
+  if (const std::size_t others = made_otherwise(table); others > 0) {
+    parts.push_back(std::to_string(others) + " by other settings than the table's");
+  }
   if (!seeds.empty()) parts.push_back((seeds.size() > 1 ? "seeds " : "seed ") + joined(seeds));
   if (!epochs.empty())
     parts.push_back(joined(epochs) +

@@ -7,44 +7,18 @@
 #include "diml/open_network.h"
 #include "diml/run_experiments.h"
 #include "diml/sha256.h"
-#include "look.h"
+#include "made_by.h"
 
 namespace diml::experiments {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Where and how fast, not what: a run may go on elsewhere.
-const std::set<std::string> kOfThePlace = {"dataset.root",      "device",           "threads",
-                                           "cache_mb",          "checkpoint_steps", "model.weights",
-                                           "checkpoint_epochs", "measure.matcher"};
-
-// Of a network and the folder it is trained in: two that are trained otherwise have other names.
-// start: SHA-256 of the weights it begins with, "" for random ones.
-std::string run_name(const std::string& dataset, const std::string& row, const std::string& start,
-                     bool trained, const Settings& settings) {
-  constexpr std::size_t kShort = 10;
-  Sha256 sha;
-  const auto add = [&](const std::string& text) {
-    sha.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-  };
-  add("weights " + start + "\n");
-  if (trained) {
-    for (const auto& [name, value] : settings) {
-      if (kOfThePlace.contains(name)) continue;
-      for (const std::string& part : {name, std::string(" "), value, std::string("\n")}) add(part);
-    }
-  }
-  std::string name = dataset + "-";
-  // The same network may stand in several tables under several names.
-  name += !trained ? "untrained" : settings.contains("loss.name") ? settings.at("loss.name") : row;
-  return name + "-" + sha.hex().substr(0, kShort);
-}
-
-// Of the network that a cell was made with.
-std::string run_name(const Cell& cell) {
-  const std::string start = cell.start_weights == kRandomWeights ? "" : cell.start_weights;
-  return run_name(cell.dataset, cell.row, start, !cell.settings.empty(), cell.settings);
+// Made with the network of that name, and looked at like this.
+bool is_there(const std::string& path, const std::string& run, const Look& look) {
+  if (!fs::exists(path)) return false;
+  const Cell cell = read_cell(path);
+  return run_name(cell) == run && is_seen_by(cell, look);
 }
 
 class Planner {
@@ -95,16 +69,6 @@ class Planner {
     return {experiment.name,     row.name,
             column.name,         column.look,
             experiment.quantity, other_seed(experiment, row)};
-  }
-
-  // Made with the network of that name, and looked at like this.
-  static bool is_there(const std::string& path, const std::string& run, const Look& look) {
-    if (!fs::exists(path)) return false;
-    const Cell cell = read_cell(path);
-    // What a look could not say when the cell was made is as it was by default.
-    Settings seen = experiments::settings_of(Look{});
-    for (const auto& [name, value] : cell.look) seen[name] = value;
-    return run_name(cell) == run && seen == experiments::settings_of(look);
   }
 
   // Later ones win: the table's, the row's, those of the call.

@@ -50,6 +50,19 @@ TEST_F(Report, OfSeveralSeedsShowsTheMeanAndTheDeviation) {
   EXPECT_TRUE(holds(read("docs/results/cub200-main.tex"), "62.04 $\\pm$ 1.00 (62.47, $-$0.43)"));
 }
 
+TEST_F(Report, SaysHowManyCellsTheTableWouldMakeOtherwise) {
+  put_main();
+  Cell longer = cell("main", "Margin", "structural", 64.5);
+  longer.settings["epochs"] = "150";
+  put(longer);
+  Cell deeper = cell("main", "MS", "structural", 62.6);
+  deeper.look = {{"rerank", "500"}};
+  put(deeper);
+  report();
+  EXPECT_TRUE(holds(read("docs/results.md"),
+                    "\n5 of 6 cells; 2 by other settings than the table's; seed 0; "));
+}
+
 TEST_F(Report, ShowsMissingCellsAndCountsThem) {
   put_main();
   report();
