@@ -1,7 +1,9 @@
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -35,10 +37,19 @@ double seconds_from(const std::string& text) {
                         : unit == "m"                 ? 60.0
                         : unit.empty() || unit == "s" ? 1.0
                                                       : 0.0;
-  if (!(value > 0.0) || factor == 0.0) {
+  constexpr double kLongest = 1e8;  // three years
+  if (!(value > 0.0) || factor == 0.0 || value * factor > kLongest) {
     throw Error("--budget " + text + ": give a time, such as 9m, 90s or 1.5h");
   }
   return value * factor;
+}
+
+// Before anything is trained for it.
+void make_folder(const std::string& path) {
+  std::error_code failed;
+  fs::create_directories(path, failed);
+  if (failed) throw Error(path + ": cannot be made: " + failed.message());
+  if (::access(path.c_str(), W_OK) != 0) throw Error(path + ": cannot be written to");
 }
 
 struct RunCommand {
@@ -56,13 +67,16 @@ struct RunCommand {
   void beside_each_other(const Plan& plan);
   std::vector<std::string> arguments_for(const PlannedRun& run) const;
   bool out_of_time() const { return std::chrono::steady_clock::now() >= deadline_; }
-  static void tell(const Cell& cell);
+  void keep_one(Plan& plan) const;
+  void all_of(Plan plan);
+  static void tell_cell(const Cell& cell);
+  static void tell_plan(const Plan& plan);
 
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
   std::vector<std::string> failed_{};
 };
 
-void RunCommand::tell(const Cell& cell) {
+void RunCommand::tell_cell(const Cell& cell) {
   std::printf("%s, %s, %s:", cell.experiment.c_str(), cell.row.c_str(), cell.column.c_str());
   for (const auto& [name, value] : cell.numbers) std::printf(" %s %.2f", name.c_str(), value);
   std::printf("\n");
@@ -77,8 +91,14 @@ void RunCommand::here(const Plan& plan) {
     experiments::RunHooks hooks;
     reporter.connect(hooks.train);
     hooks.train.stop = [this] { return Interrupt::asked() || out_of_time(); };
-    hooks.on_cell = tell;
-    if (!experiments::execute(run, params, hooks)) return;
+    hooks.on_cell = tell_cell;
+    try {
+      if (!experiments::execute(run, params, hooks)) return;
+    } catch (const Error& error) {  // the others may be better off
+      if (!one.empty()) throw;
+      std::printf("%s: failed: %s\n", run.name.c_str(), error.what());
+      failed_.emplace_back(error.what());
+    }
   }
 }
 
@@ -107,7 +127,6 @@ std::vector<std::string> RunCommand::arguments_for(const PlannedRun& run) const 
 
 void RunCommand::beside_each_other(const Plan& plan) {
   std::vector<experiments::Job> all;
-  fs::create_directories(params.runs);
   for (const PlannedRun& run : plan.runs) {
     all.push_back({run.name, arguments_for(run), params.runs + "/" + run.name + ".log"});
   }
@@ -121,10 +140,42 @@ void RunCommand::beside_each_other(const Plan& plan) {
     } else {
       std::printf("%s: failed after %.0f s; why is in %s\n", end.name.c_str(), end.seconds,
                   log.c_str());
-      failed_.push_back(log);
+      failed_.push_back("why is in " + log);
     }
     std::fflush(stdout);
   });
+}
+
+// For a program beside others: it ends when the one that began it does.
+void RunCommand::keep_one(Plan& plan) const {
+  ::prctl(PR_SET_PDEATHSIG, SIGINT);
+  std::erase_if(plan.runs, [&](const PlannedRun& run) { return run.name != one; });
+  if (plan.runs.empty()) {
+    throw Error("no missing cell is of a run '" + one + "': --dry-run lists them");
+  }
+}
+
+void RunCommand::tell_plan(const Plan& plan) {
+  for (const PlannedRun& run : plan.runs) {
+    for (const PlannedCell& cell : run.cells) {
+      std::printf("%s: %s, %s, %s\n", run.name.c_str(), cell.experiment.c_str(), cell.row.c_str(),
+                  cell.column.c_str());
+    }
+  }
+}
+
+// Once more while there is something new: of what is there then a choice may be made.
+void RunCommand::all_of(Plan plan) {
+  while (!plan.runs.empty()) {
+    if (jobs > 1) {
+      beside_each_other(plan);
+    } else {
+      here(plan);
+    }
+    const std::size_t before = plan.done;
+    plan = experiments::make_plan(params);
+    if (Interrupt::asked() || out_of_time() || !failed_.empty() || plan.done == before) return;
+  }
 }
 
 void RunCommand::run() {
@@ -136,46 +187,43 @@ void RunCommand::run() {
     deadline_ = std::chrono::steady_clock::now() +
                 std::chrono::milliseconds(static_cast<std::int64_t>(1000.0 * seconds_from(budget)));
   }
+  for (const auto& [option, folder] :
+       {std::pair{"--results", &params.results}, {"--runs", &params.runs}}) {
+    if (folder->empty()) throw Error(std::string(option) + ": name a folder");
+  }
   const Interrupt interrupt;
   Plan plan = experiments::make_plan(params);
   if (!one.empty()) {
-    std::erase_if(plan.runs, [&](const PlannedRun& run) { return run.name != one; });
-    here(plan);
-    if (Interrupt::asked()) throw Error("stopped; the same command goes on");
-    return;
-  }
-  experiments::check_trainings(plan);
-  if (plan.outdated > 0) {
-    std::printf("made with other settings or weights, and missing therefore: %zu\n", plan.outdated);
+    keep_one(plan);
+  } else {
+    experiments::check_trainings(plan);
+    if (plan.outdated > 0) {
+      std::printf("made with other settings, weights or data, to be replaced: %zu\n",
+                  plan.outdated);
+    }
   }
   if (dry) {
-    for (const PlannedRun& run : plan.runs) {
-      for (const PlannedCell& cell : run.cells) {
-        std::printf("%s: %s, %s, %s\n", run.name.c_str(), cell.experiment.c_str(), cell.row.c_str(),
-                    cell.column.c_str());
-      }
-    }
-  }
-  while (!dry && !plan.runs.empty()) {
-    if (jobs > 1) {
-      beside_each_other(plan);
-    } else {
-      here(plan);
-    }
-    const std::size_t before = plan.done;
+    tell_plan(plan);
+  } else if (!one.empty()) {
+    here(plan);
+  } else {
+    make_folder(params.results);
+    make_folder(params.runs);
+    all_of(plan);
     plan = experiments::make_plan(params);
-    // Once more: of what is there now a choice may be made.
-    if (Interrupt::asked() || out_of_time() || !failed_.empty() || plan.done == before) break;
-  }
-  std::printf("%zu of %zu cells are there%s\n", plan.done, plan.cells,
-              plan.done < plan.cells && !dry ? "; the same command goes on" : "");
-  if (!failed_.empty()) {
-    throw Error(std::to_string(failed_.size()) +
-                (failed_.size() == 1 ? " run failed: why is in "
-                                     : " runs failed: why the first one did is in ") +
-                failed_.front());
   }
   if (Interrupt::asked()) throw Error("stopped; the same command goes on");
+  if (!one.empty()) return;
+  const bool goes_on = plan.done < plan.cells && !dry && failed_.empty() && plan.waiting.empty();
+  std::printf("%zu of %zu cells are there%s\n", plan.done, plan.cells,
+              goes_on ? "; the same command goes on" : "");
+  for (const std::string& choice : plan.waiting) {
+    std::printf("%s is chosen when the cells of all rows are there\n", choice.c_str());
+  }
+  if (failed_.empty()) return;
+  throw Error(std::to_string(failed_.size()) +
+              (failed_.size() == 1 ? " run failed: " : " runs failed, the first one: ") +
+              failed_.front());
 }
 
 Run define_run(CLI::App& command) {
@@ -220,8 +268,7 @@ Run define_report(CLI::App& command) {
       ->capture_default_str();
   return [params] {
     if (params->experiments.empty()) {
-      params->experiments =
-          fs::absolute(params->results + "/").parent_path().parent_path().string();
+      params->experiments = fs::weakly_canonical(params->results).parent_path().string();
     }
     for (const std::string& file : experiments::write_report(*params)) {
       std::printf("%s\n", file.c_str());

@@ -49,6 +49,10 @@ struct Dataset {
 // odd.
 Dataset load_dataset(std::string_view name, const std::string& root, Split split);
 
+// SHA-256 of what is learnt from and tested on: labels, names under root and sizes of all files.
+// The same data elsewhere have the same one; no file is read.
+std::string fingerprint_of(std::string_view name, const std::string& root);
+
 // The fifth of the classes that chooses in place of the test classes, where a choice is to be
 // honest: the last ones, as test classes are. Neighbours in the order of classes are often akin
 // (the kingfishers, the saloons of one make): every fifth would be birds whose sisters were trained

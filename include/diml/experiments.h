@@ -88,6 +88,7 @@ struct Cell {
   std::string seed{};
   std::size_t epochs = 0;
   std::size_t epoch = 0;        // whose weights were kept
+  std::string data{};           // fingerprint_of() the data set; "" in cells of before
   std::string start_weights{};  // SHA-256
   std::string weights{};        // SHA-256 of what was looked at
   std::string commit{};

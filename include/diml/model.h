@@ -26,6 +26,10 @@ struct Preprocessing {
   std::array<float, 3> deviation = {58.395F, 57.12F, 57.375F};
 };
 
+// Smaller shows nothing, larger is a slip of the pen.
+inline constexpr std::size_t kFewestPixels = 16;
+inline constexpr std::size_t kMostPixels = 4096;
+
 // Throws when the values make no sense (a crop larger than the resized image, a deviation of 0).
 void check(const Preprocessing& preprocessing);
 

@@ -49,6 +49,9 @@ struct PartMethod {
   double within_error = 0.0;  // right or wrong together
 };
 
+// Of judge_parts(), in its order.
+std::vector<std::string> part_method_names();
+
 struct PartTruthParams {
   MatchParams match;  // of the transport rows; their marginals and solver vary
   int threads = 0;

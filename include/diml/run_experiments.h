@@ -39,6 +39,7 @@ struct PlannedRun {
   std::string name;  // of its folder; two that train otherwise have other names
   bool trained = true;
   Settings settings{};
+  std::string data{};           // fingerprint_of() the data set
   std::string start_weights{};  // SHA-256 of the file that settings name; "" for random ones
   std::vector<PlannedCell> cells{};
 };
@@ -55,6 +56,7 @@ struct Plan {
   std::size_t done = 0;
   std::size_t outdated = 0;  // missing ones that were made by other settings or weights
   std::vector<NamedSettings> trainings{};  // all that the tables may ask for
+  std::vector<std::string> waiting{};      // choices among cells that are missing
 };
 
 // By what lies in the folder of results. A choice is planned once the cells it looks at are there.

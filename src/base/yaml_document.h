@@ -64,7 +64,10 @@ class YamlDocument {
             const Take& take) const {
     if (depth > kDeepest) fail(node, "maps within maps within maps: settings have one dot");
     if (!node.IsMap()) {
-      if (name.empty()) return;  // an empty document
+      if (name.empty()) {  // an empty document, a row without settings of its own
+        if (!node.IsNull()) fail(node, "is no map: write names and values, as in {epochs: 150}");
+        return;
+      }
       if (!seen.insert(name).second) fail(node, name + " is set twice: leave one of them");
       take(name, text_of(node, name), node);
       return;

@@ -1,8 +1,11 @@
 #include "diml/dataset.h"
 
+#include <array>
+#include <filesystem>
 #include <iterator>
 
 #include "diml/error.h"
+#include "diml/sha256.h"
 #include "readers.h"
 
 namespace diml {
@@ -43,6 +46,23 @@ Dataset load_dataset(std::string_view name, const std::string& root, Split split
     return dataset;
   }
   throw Error("there is no data set '" + std::string(name) + "': " + known);
+}
+
+std::string fingerprint_of(std::string_view name, const std::string& root) {
+  namespace fs = std::filesystem;
+  Sha256 sha;
+  for (const Split split : {Split::train, Split::test}) {
+    for (const Sample& sample : load_dataset(name, root, split).samples) {
+      std::error_code missing;  // what trains or tests will say so
+      const std::uintmax_t size = fs::file_size(sample.path, missing);
+      const std::string line = std::to_string(sample.label) + " " +
+                               std::to_string(missing ? 0 : size) + " " +
+                               fs::path(sample.path).lexically_relative(root).string() + "\n";
+      sha.update({reinterpret_cast<const std::uint8_t*>(line.data()), line.size()});
+    }
+    sha.update(std::array<std::uint8_t, 1>{'\n'});
+  }
+  return sha.hex();
 }
 
 std::set<std::int64_t> held_out_classes(const Dataset& data) {

@@ -57,6 +57,7 @@ void write_cell(const std::string& path, const Cell& cell) {
     json["epoch"] = cell.epoch;
     json["settings"] = cell.settings;
   }
+  if (!cell.data.empty()) json["data"] = cell.data;
   if (!cell.chosen.empty()) json["chosen"] = cell.chosen;
   std::error_code failed;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
@@ -90,10 +91,11 @@ Cell read_cell(const std::string& path) {
       json.at("epoch").get_to(cell.epoch);
       json.at("settings").get_to(cell.settings);
     }
+    cell.data = json.value("data", "");
     cell.chosen = json.value("chosen", "");
     return cell;
   } catch (const nlohmann::json::exception& error) {
-    throw Error(path + ": is no result of 'diml experiments run': " + error.what());
+    throw Error(path + ": is no result of 'diml experiments run', remove it: " + error.what());
   }
 }
 

@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "../base/setting_text.h"
 #include "../base/yaml_document.h"
 #include "diml/experiments.h"
 #include "diml/input_file.h"
@@ -32,6 +33,13 @@ class Reader {
     }
     if (experiment_.choice && experiment_.quantity != Quantity::retrieval) {
       document_.fail(document_.root(), "a choice goes by MAP@R: it needs the quantity retrieval");
+    }
+    for (const Column& column : experiment_.columns) {
+      try {
+        check(column.look, experiment_.quantity);
+      } catch (const Error& error) {
+        throw Error(path_ + ": the column '" + column.name + "': " + error.what());
+      }
     }
     expect_known_cells();
     return std::move(experiment_);
@@ -66,6 +74,7 @@ class Reader {
            [&](const std::string& name, const YAML::Node& column) { add_column(name, column); });
     } else if (key == "choice") {
       each(key, node, [&](const std::string& name, const YAML::Node& settings) {
+        if (experiment_.choice) document_.fail(settings, "there are two choices: a table has one");
         experiment_.choice = Choice{name, settings_in(document_, settings)};
       });
     } else if (key == "paper") {
@@ -141,7 +150,11 @@ class Reader {
           }
           for (std::size_t k = 0; k < kPrinted.size(); ++k) {
             if (numbers[k].IsNull()) continue;
-            experiment_.paper[dataset][row][column][kPrinted[k]] = numbers[k].as<double>();
+            double& number = experiment_.paper[dataset][row][column][kPrinted[k]];
+            if (!numbers[k].IsScalar() || !text::from_text(numbers[k].Scalar(), number) ||
+                number < 0.0 || number > 100.0) {
+              document_.fail(numbers[k], "the paper's numbers are percentages, 0 to 100");
+            }
           }
         });
       });

@@ -1,10 +1,16 @@
 #include "look.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "../base/setting_text.h"
 #include "diml/error.h"
+#include "diml/grid_pooling.h"
+#include "diml/marginals.h"
+#include "diml/model.h"
 #include "diml/nearest_name.h"
+#include "diml/part_truth.h"
+#include "diml/transport.h"
 
 namespace diml::experiments {
 namespace {
@@ -44,6 +50,12 @@ const std::vector<Field>& fields() {
   throw Error(name + " cannot be '" + value + "': it takes a number, such as " + example);
 }
 
+std::size_t pixels(const std::string& name, const std::string& text) {
+  std::size_t value = 0;
+  if (!text::from_text(text, value)) refuse(name, text, "256");
+  return value;
+}
+
 }  // namespace
 
 void set(Look& look, const std::string& name, const std::string& value) {
@@ -58,6 +70,40 @@ void set(Look& look, const std::string& name, const std::string& value) {
     return;
   }
   throw Error("a column has no '" + name + "': the nearest is " + nearest_name(name, known));
+}
+
+void check(const Look& look, Quantity quantity) {
+  constexpr std::size_t kLargestGrid = 32;  // no map of ours has more places
+  if (look.grid < 1 || look.grid > kLargestGrid) {
+    throw Error("grid is " + text::to_text(look.grid) + ": it must be 1 to " +
+                text::to_text(kLargestGrid));
+  }
+  pooling_rule_from(look.pooling);
+  marginal_rule_from(look.marginals);
+  TransportParams transport;
+  transport.lambda = look.lambda;
+  check_params(transport);
+  if (look.cut_from > 0 && look.cut_from < look.rerank) {
+    throw Error("cut_from is " + text::to_text(look.cut_from) + ", rerank " +
+                text::to_text(look.rerank) + ": a list is cut where it was re-ranked");
+  }
+  if (!(look.global_weight >= 0.0 && look.structural_weight >= 0.0 &&
+        look.global_weight + look.structural_weight > 0.0)) {
+    throw Error("the weights of the two similarities are 0 or more, one of them above 0");
+  }
+  // Where one of them is the weights' own it has to be large or small enough for the other.
+  Preprocessing seen;
+  if (!look.crop.empty()) seen.crop = pixels("crop", look.crop);
+  seen.resize =
+      look.resize.empty() ? std::max(seen.resize, seen.crop) : pixels("resize", look.resize);
+  if (look.crop.empty()) seen.crop = std::min(seen.crop, seen.resize);
+  diml::check(seen);
+  if (quantity != Quantity::parts) return;
+  const std::vector<std::string> methods = part_method_names();
+  if (std::find(methods.begin(), methods.end(), look.method) != methods.end()) return;
+  std::string known;
+  for (const std::string& name : methods) known += (known.empty() ? "'" : ", '") + name + "'";
+  throw Error("there is no method '" + look.method + "': take one of " + known);
 }
 
 Settings settings_of(const Look& look) {

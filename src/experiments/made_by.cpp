@@ -22,38 +22,64 @@ Settings of_table(Settings settings) {
   return settings;
 }
 
+// What a look could not say when the cell was made is as it was by default.
+Settings whole_look(const Cell& cell) {
+  Settings look = settings_of(Look{});
+  for (const auto& [name, value] : cell.look) look[name] = value;
+  return look;
+}
+
 }  // namespace
 
-std::string run_name(const std::string& dataset, const std::string& row, const std::string& start,
-                     bool trained, const Settings& settings) {
+Network network_of(const Cell& cell) {
+  return {cell.dataset, cell.data, cell.start_weights == kRandomWeights ? "" : cell.start_weights,
+          !cell.settings.empty(), cell.settings};
+}
+
+std::string run_name(const Network& network) {
   constexpr std::size_t kShort = 10;
   Sha256 sha;
   const auto add = [&](const std::string& text) {
     sha.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
   };
-  add("weights " + start + "\n");
-  if (trained) {
-    for (const auto& [name, value] : settings) {
-      if (kOfThePlace.contains(name)) continue;
-      for (const std::string& part : {name, std::string(" "), value, std::string("\n")}) add(part);
+  add("data " + network.data + "\nweights " + network.start + "\n");
+  if (network.trained) {
+    for (const auto& [name, value] : network.settings) {
+      if (!kOfThePlace.contains(name)) add(name + " " + value + "\n");
     }
   }
-  std::string name = dataset + "-";
-  // The same network may stand in several tables under several names.
-  name += !trained ? "untrained" : settings.contains("loss.name") ? settings.at("loss.name") : row;
-  return name + "-" + sha.hex().substr(0, kShort);
+  // Not the row's name: tables have several for one network.
+  const auto loss = network.settings.find("loss.name");
+  const std::string kind = !network.trained                 ? "untrained"
+                           : loss == network.settings.end() ? "trained"
+                                                            : loss->second;
+  return network.dataset + "-" + kind + "-" + sha.hex().substr(0, kShort);
 }
 
-std::string run_name(const Cell& cell) {
-  const std::string start = cell.start_weights == kRandomWeights ? "" : cell.start_weights;
-  return run_name(cell.dataset, cell.row, start, !cell.settings.empty(), cell.settings);
+Row chosen_row(Row row, const Choice& choice) {
+  for (const auto& [name, value] : choice.settings) row.settings[name] = value;
+  return row;
 }
 
-bool is_seen_by(const Cell& cell, const Look& look) {
-  // What a look could not say when the cell was made is as it was by default.
-  Settings seen = settings_of(Look{});
-  for (const auto& [name, value] : cell.look) seen[name] = value;
-  return seen == settings_of(look);
+Column chosen_column(Column column) {
+  column.name = column.look.split = "test";
+  return column;
+}
+
+bool is_made_with(const Cell& cell, Network network) {
+  if (cell.data.empty()) network.data.clear();  // from before it was written down
+  return run_name(network_of(cell)) == run_name(network);
+}
+
+bool is_seen_by(const Cell& cell, const Look& look, Quantity quantity) {
+  return cell.numbers.contains(quantity == Quantity::parts ? "exact" : "p_at_1") &&
+         whole_look(cell) == settings_of(look);
+}
+
+bool are_alike(const Cell& one, const Cell& other) {
+  const bool same_data = one.data.empty() || other.data.empty() || one.data == other.data;
+  return same_data && one.start_weights == other.start_weights &&
+         of_table(one.settings) == of_table(other.settings) && whole_look(one) == whole_look(other);
 }
 
 bool is_made_by(const Cell& cell, const Experiment& experiment, const Row& row,
@@ -63,7 +89,8 @@ bool is_made_by(const Cell& cell, const Experiment& experiment, const Row& row,
     settings = experiment.settings;
     for (const auto& [name, value] : row.settings) settings[name] = value;
   }
-  return of_table(cell.settings) == of_table(settings) && is_seen_by(cell, column.look);
+  return of_table(cell.settings) == of_table(settings) &&
+         is_seen_by(cell, column.look, experiment.quantity);
 }
 
 }  // namespace diml::experiments

@@ -13,9 +13,9 @@ constexpr std::string_view kHead =
 
 # Results
 
-The tables of "Towards Interpretable Deep Metric Learning with Structural Matching" (Zhao et al., ICCV 2021), made again
-with diml and set beside what the paper prints. `diml experiments report` makes this page from the files of single results;
-it must not be edited by hand.
+Tables of trained networks, set beside what "Towards Interpretable Deep Metric Learning with Structural Matching" (Zhao et al., ICCV
+2021) prints where it has them. `diml experiments report` makes this page from the files of single results; it must not be
+edited by hand.
 
 Each entry is **ours (the paper's, the difference)**, in percent; the difference is ours less the paper's, so a minus says
 that we are below it. Where the paper prints nothing, ours stands alone; a dash is a result that has not been made. Of several

@@ -121,16 +121,9 @@ class Looker {
                     {match_of(cells.front()->look), params_.threads});
     const double seconds = seconds_since(start) / static_cast<double>(cells.size());
     for (const PlannedCell* cell : cells) {
-      std::string known;
-      const PartMethod* found = nullptr;
-      for (const PartMethod& method : methods) {
-        known += (known.empty() ? "" : ", ") + method.name;
-        if (method.name == cell->look.method) found = &method;
-      }
-      if (found == nullptr) {
-        throw Error(cell->experiment + ": there is no method '" + cell->look.method +
-                    "' of the column '" + cell->column + "': " + known);
-      }
+      const auto found =
+          std::find_if(methods.begin(), methods.end(),
+                       [&](const PartMethod& method) { return method.name == cell->look.method; });
       sink(*cell, {{{"exact", kPercent * found->exact},
                     {"within_one", kPercent * found->within_one},
                     {"exact_error", kPercent * found->exact_error},

@@ -19,9 +19,9 @@ void gather(std::vector<std::string>& values, const std::string& value) {
   values.push_back(value);
 }
 
-std::string joined(const std::vector<std::string>& values) {
+std::string joined(const std::vector<std::string>& values, const std::string& between = ", ") {
   std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
+  for (const std::string& value : values) text += (text.empty() ? "" : between) + value;
   return text;
 }
 
@@ -43,18 +43,31 @@ const std::string& split_of(const Cell& cell) {
   return split == cell.look.end() ? test : split->second;
 }
 
-// Cells that an older version of the table left, or a call with settings of its own.
+// As the choice says, of the row and column that it names.
+bool is_chosen_by(const Cell& cell, const Experiment& experiment) {
+  for (const Row& row : experiment.rows) {
+    for (const Column& column : experiment.columns) {
+      if (cell.chosen != row.name + ", " + column.name) continue;
+      return is_made_by(cell, experiment, chosen_row(row, *experiment.choice),
+                        chosen_column(column));
+    }
+  }
+  return false;
+}
+
+// Lines that an older version of the table left, or a call with settings of its own.
 std::size_t made_otherwise(const ResultTable& table) {
   const Experiment& experiment = table.experiment;
   std::size_t count = 0;
-  for (std::size_t row = 0; row < experiment.rows.size(); ++row) {
-    for (std::size_t column = 0; column < experiment.columns.size(); ++column) {
-      for (const Cell& cell : table.line(row, column).cells) {
-        const bool as_now =
-            is_made_by(cell, experiment, experiment.rows[row], experiment.columns[column]);
-        count += as_now ? 0 : 1;
-      }
-    }
+  for (std::size_t k = 0; k < table.lines.size(); ++k) {
+    const Line& line = table.lines[k];
+    const std::size_t columns = experiment.columns.size();
+    const auto as_now = [&](const Cell& cell) {
+      return table.is_choice(line) ? is_chosen_by(cell, experiment)
+                                   : is_made_by(cell, experiment, experiment.rows[k / columns],
+                                                experiment.columns[k % columns]);
+    };
+    count += std::all_of(line.cells.begin(), line.cells.end(), as_now) ? 0 : 1;
   }
   return count;
 }
@@ -70,6 +83,7 @@ std::string origin_of(const ResultTable& table) {
   std::set<std::pair<std::string, std::string>> runs;  // many cells look at what one training left
   double seconds = 0.0;
   bool untrained = false;
+  bool may_end_early = false;
   for (const Line& line : table.lines) {
     for (const Cell& cell : line.cells) {
       const bool trained = cell.epochs > 0;
@@ -77,26 +91,34 @@ std::string origin_of(const ResultTable& table) {
       if (trained) {
         gather(seeds, cell.seed);
         gather(epochs, std::to_string(cell.epochs));
+        const auto patience = cell.settings.find("evaluate.patience");
+        may_end_early =
+            may_end_early || (patience != cell.settings.end() && patience->second != "0");
         if (runs.emplace(cell.row, cell.weights).second) seconds += cell.train_seconds;
       }
       const std::string& start =
           cell.start_weights.empty() && !trained ? cell.weights : cell.start_weights;
       gather(weights, start.substr(0, kHashLetters));
       gather(hardware, cell.hardware);
-      gather(commits, cell.commit.substr(0, kHashLetters));
+      const bool dirty = cell.commit.ends_with("-dirty");
+      gather(commits, cell.commit.substr(0, kHashLetters) + (dirty ? "-dirty" : ""));
     }
   }
   std::vector<std::string> parts;
   if (const std::size_t others = made_otherwise(table); others > 0) {
     parts.push_back(std::to_string(others) + " by other settings than the table's");
   }
+  if (table.left_out > 0) {
+    parts.push_back(counted(table.left_out, "file") +
+                    " left out that differ in more than the seed");
+  }
   if (!seeds.empty()) parts.push_back((seeds.size() > 1 ? "seeds " : "seed ") + joined(seeds));
   if (!epochs.empty())
-    parts.push_back(joined(epochs) +
+    parts.push_back((may_end_early ? "at most " : "") + joined(epochs) +
                     (epochs == std::vector<std::string>{"1"} ? " epoch" : " epochs"));
   if (untrained) parts.emplace_back(runs.empty() ? "no training" : "some without training");
   if (!weights.empty()) parts.push_back("starting weights " + joined(weights));
-  if (!hardware.empty()) parts.push_back(joined(hardware));
+  if (!hardware.empty()) parts.push_back(joined(hardware, " / "));
   if (!commits.empty()) {
     parts.push_back((commits.size() > 1 ? "commits " : "commit ") + joined(commits));
   }

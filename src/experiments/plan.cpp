@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
+#include "../base/setting_text.h"
+#include "diml/dataset.h"
 #include "diml/error.h"
 #include "diml/nearest_name.h"
 #include "diml/open_network.h"
@@ -14,28 +17,41 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Made with the network of that name, and looked at like this.
-bool is_there(const std::string& path, const std::string& run, const Look& look) {
-  if (!fs::exists(path)) return false;
-  const Cell cell = read_cell(path);
-  return run_name(cell) == run && is_seen_by(cell, look);
+// What the call says: a table serves any of them.
+const std::map<std::string, std::string> kOfTheCall = {{"dataset.name", "--dataset"},
+                                                       {"dataset.root", "--root"},
+                                                       {"device", "--device"},
+                                                       {"model.weights", "--model"},
+                                                       {"threads", "--threads"}};
+
+// "01" and "1" are one seed.
+std::string plain_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  return text::from_text(text, seed) ? text::to_text(seed) : text;  // what trains will refuse it
 }
 
 class Planner {
  public:
-  explicit Planner(const RunParams& params) : params_(params) {
-    if (!params.model.empty()) weights_ = located_model(params.model);
+  explicit Planner(const RunParams& params)
+      : params_(params), data_(fingerprint_of(params.dataset, params.root)) {
+    if (params.model.empty()) return;
+    weights_ = located_model(params.model);
+    start_ = sha256_of_file(weights_);
   }
 
   void add(const Experiment& experiment) {
     for (const Row& row : experiment.rows) {
       if (!wanted(row.name)) continue;
+      const Network network = network_of(experiment, row);
       if (row.trained) {
-        plan_.trainings.push_back(
-            {experiment.name + ", " + row.name, settings_of(experiment, row)});
+        plan_.trainings.push_back({experiment.name + ", " + row.name, network.settings});
+      } else if (weights_.empty()) {
+        throw Error(experiment.name + ": the row '" + row.name +
+                    "' is of weights that others trained: name them with --model");
       }
       for (const Column& column : experiment.columns) {
-        add_cell(row.trained, settings_of(experiment, row), cell_of(experiment, row, column));
+        expect_unseen(experiment, row, column, network);
+        add_cell(network, cell_of(experiment, row, column));
       }
     }
     if (experiment.choice && wanted(experiment.choice->name)) add_choice(experiment);
@@ -54,15 +70,36 @@ class Planner {
                      cell.other_seed);
   }
 
+  // Later ones win: the table's, the row's, those of the call.
+  Network network_of(const Experiment& experiment, const Row& row) const {
+    Settings settings;
+    for (const auto* more : {&experiment.settings, &row.settings, &params_.overrides}) {
+      for (const auto& [name, value] : *more) {
+        if (const auto option = kOfTheCall.find(name); option != kOfTheCall.end()) {
+          throw Error(experiment.name + ", " + row.name + ": " + name +
+                      " is no setting of a table: give " + option->second);
+        }
+        settings[name] = name == "seed" ? plain_seed(value) : value;
+      }
+    }
+    settings["dataset.name"] = params_.dataset;
+    settings["dataset.root"] = params_.root;
+    settings["device"] = params_.device;
+    settings["threads"] = std::to_string(params_.threads);
+    if (!weights_.empty()) settings["model.weights"] = weights_;
+    return {params_.dataset, data_, start_, row.trained, std::move(settings)};
+  }
+
   // Numbers of several seeds stand beside each other; what is not trained has none.
   std::string other_seed(const Experiment& experiment, const Row& row) const {
-    const auto wanted = params_.overrides.find("seed");
-    if (!row.trained || wanted == params_.overrides.end()) return "";
+    const auto given = params_.overrides.find("seed");
+    if (!row.trained || given == params_.overrides.end()) return "";
     std::string own = "0";
     for (const Settings* settings : {&experiment.settings, &row.settings}) {
-      if (settings->contains("seed")) own = settings->at("seed");
+      if (settings->contains("seed")) own = plain_seed(settings->at("seed"));
     }
-    return wanted->second == own ? "" : wanted->second;
+    std::string wanted = plain_seed(given->second);
+    return wanted == own ? "" : wanted;
   }
 
   PlannedCell cell_of(const Experiment& experiment, const Row& row, const Column& column) const {
@@ -71,93 +108,93 @@ class Planner {
             experiment.quantity, other_seed(experiment, row)};
   }
 
-  // Later ones win: the table's, the row's, those of the call.
-  Settings settings_of(const Experiment& experiment, const Row& row) const {
-    Settings settings = experiment.settings;
-    for (const auto* more : {&row.settings, &params_.overrides}) {
-      for (const auto& [name, value] : *more) settings[name] = value;
-    }
-    settings["dataset.name"] = params_.dataset;
-    settings["dataset.root"] = params_.root;
-    settings["device"] = params_.device;
-    settings["threads"] = std::to_string(params_.threads);
-    if (!weights_.empty()) settings["model.weights"] = weights_;
-    return settings;
+  bool is_there(const PlannedCell& cell, const Network& network) const {
+    const std::string path = path_of(cell);
+    if (!fs::exists(path)) return false;
+    const Cell made = read_cell(path);
+    return is_made_with(made, network) && is_seen_by(made, cell.look, cell.quantity);
   }
 
-  // Looked at once: the file may be large.
-  const std::string& start() {
-    if (start_.empty() && !weights_.empty()) start_ = sha256_of_file(weights_);
-    return start_;
+  // Classes that were trained on say nothing about others.
+  static void expect_unseen(const Experiment& experiment, const Row& row, const Column& column,
+                            const Network& network) {
+    if (column.look.split != "val" || !row.trained) return;
+    const auto select = network.settings.find("evaluate.select");
+    if (select != network.settings.end() && select->second == "val") return;
+    throw Error(experiment.name + ": the column '" + column.name +
+                "' looks at classes that the row '" + row.name +
+                "' is trained on: set evaluate.select to val, which holds them out");
   }
 
-  void add_cell(bool trained, const Settings& settings, PlannedCell cell) {
+  void add_cell(const Network& network, PlannedCell cell) {
     ++plan_.cells;
     const std::string path = path_of(cell);
     if (!paths_.insert(path).second) {
       throw Error(path + ": is the file of two cells, '" + cell.row + ", " + cell.column +
                   "' is one of them: names must differ in letters or digits");
     }
-    if (!trained && weights_.empty()) {
-      throw Error(cell.experiment + ": the row '" + cell.row +
-                  "' is of weights that others trained: "
-                  "name them with --model");
-    }
-    const std::string name = run_name(params_.dataset, cell.row, start(), trained, settings);
-    if (is_there(path, name, cell.look)) {
+    if (is_there(cell, network)) {
       ++plan_.done;
       return;
     }
     plan_.outdated += fs::exists(path) ? 1 : 0;
+    const std::string name = run_name(network);
     auto found = std::find_if(plan_.runs.begin(), plan_.runs.end(),
                               [&](const PlannedRun& run) { return run.name == name; });
     if (found == plan_.runs.end()) {
-      found = plan_.runs.insert(found, {name, trained, settings, start(), {}});
+      found = plan_.runs.insert(
+          found, {name, network.trained, network.settings, network.data, network.start, {}});
     }
     found->cells.push_back(std::move(cell));
-  }
-
-  static Row chosen(Row row, const Choice& choice) {
-    for (const auto& [name, value] : choice.settings) row.settings[name] = value;
-    return row;
   }
 
   // By MAP@R, which looks at all neighbours: P@1 of few classes is near its end, and a handful of
   // photos decides.
   void add_choice(const Experiment& experiment) {
-    const std::string& name = experiment.choice->name;
-    for (const Row& row : experiment.rows) {
-      plan_.trainings.push_back({experiment.name + ", " + name + " by " + row.name,
-                                 settings_of(experiment, chosen(row, *experiment.choice))});
-    }
+    const Choice& choice = *experiment.choice;
+    const std::string who = experiment.name + ", " + choice.name;
     const Row* best_row = nullptr;
     const Column* best_column = nullptr;
     double best = -1.0;
+    bool all_there = true;
     for (const Row& row : experiment.rows) {
+      if (row.trained) {
+        plan_.trainings.push_back(
+            {who + " by " + row.name, network_of(experiment, chosen_row(row, choice)).settings});
+      }
+      const Network network = network_of(experiment, row);
       for (const Column& column : experiment.columns) {
-        const std::string path = path_of(cell_of(experiment, row, column));
-        const std::string run =
-            run_name(params_.dataset, row.name, start(), row.trained, settings_of(experiment, row));
-        if (!is_there(path, run, column.look)) return;  // not yet
-        const double map_at_r = read_cell(path).numbers.at("map_at_r");
+        const PlannedCell cell = cell_of(experiment, row, column);
+        if (!is_there(cell, network)) {
+          all_there = false;
+          continue;
+        }
+        const double map_at_r = read_cell(path_of(cell)).numbers.at("map_at_r");
         if (map_at_r <= best) continue;
         best = map_at_r;
         best_row = &row;
         best_column = &column;
       }
     }
-    if (best_row == nullptr) return;
-    const Row row = chosen(*best_row, *experiment.choice);
-    PlannedCell cell = cell_of(experiment, row, *best_column);
-    cell.row = name;
-    cell.column = cell.look.split = "test";
+    if (!all_there) {
+      ++plan_.cells;
+      plan_.waiting.push_back(who);
+      return;
+    }
+    const Row row = chosen_row(*best_row, choice);
+    PlannedCell cell = cell_of(experiment, row, chosen_column(*best_column));
+    cell.row = choice.name;
+    Row any;  // what was chosen for this seed, be it trained or not
+    any.settings = row.settings;
+    cell.other_seed = other_seed(experiment, any);
     cell.chosen = best_row->name + ", " + best_column->name;
-    add_cell(row.trained, settings_of(experiment, row), cell);
+    add_cell(network_of(experiment, row), cell);
   }
 
   const RunParams& params_;
+  std::string data_;     // fingerprint
   std::string weights_;  // a file
-  std::string start_;    // its SHA-256, once it was asked for
+  std::string start_;    // its SHA-256
   std::set<std::string> paths_;
   Plan plan_;
 };
@@ -181,6 +218,12 @@ Plan make_plan(const RunParams& params) {
   std::vector<Experiment> experiments;
   for (const std::string& file : params.files) experiments.push_back(read_experiment(file));
   expect_rows(params.only, experiments);
+  std::set<std::string> names;
+  for (const Experiment& experiment : experiments) {
+    if (names.insert(experiment.name).second) continue;
+    throw Error("two tables are named " + experiment.name +
+                ": results go by the names of the files, rename one");
+  }
   Planner planner(params);
   for (const Experiment& experiment : experiments) planner.add(experiment);
   return planner.take();

@@ -63,12 +63,15 @@ RunState read_state(const std::string& path) {
   RunState state;
   if (!fs::exists(path)) return state;
   const std::vector<std::uint8_t> bytes = read_file(path);
-  const Json json = Json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (!json.is_object()) throw Error(path + ": is no JSON: remove the folder and train anew");
-  state.finished = json.value("finished", false);
-  state.seconds = json.value("seconds", 0.0);
-  state.epoch = json.value("epoch", std::size_t{0});
-  state.epochs = json.value("epochs", std::size_t{0});
+  try {
+    const Json json = Json::parse(bytes.begin(), bytes.end());
+    state.finished = json.value("finished", false);
+    state.seconds = json.value("seconds", 0.0);
+    state.epoch = json.value("epoch", std::size_t{0});
+    state.epochs = json.value("epochs", std::size_t{0});
+  } catch (const nlohmann::json::exception&) {
+    throw Error(path + ": says nothing about a run: remove the folder and train anew");
+  }
   return state;
 }
 
@@ -151,9 +154,13 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
     state = train_run(run, folder, hooks.train);
     if (!state.finished) return false;
     model = folder + "/best.safetensors";
+    if (!fs::exists(model)) {
+      throw Error(model + ": is gone: remove the folder and train anew");
+    }
   }
   Cell cell;
   cell.dataset = params.dataset;
+  cell.data = run.data;
   cell.start_weights = run.start_weights.empty() ? kRandomWeights : run.start_weights;
   cell.weights = sha256_of_file(model);
   cell.commit = kCommit;

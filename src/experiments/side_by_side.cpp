@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <thread>
 
@@ -45,8 +46,8 @@ pid_t begin(const Job& job) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0) {
-    throw Error(job.arguments[0] + ": cannot be started (" + job.log +
-                "): " + std::strerror(failed));
+    throw Error(job.name + ": cannot be started, with what it prints in " + job.log + ": " +
+                std::strerror(failed));
   }
   return process;
 }
@@ -60,16 +61,23 @@ void run_side_by_side(const std::vector<Job>& jobs, std::size_t at_once,
   std::map<pid_t, Running> running;
   std::size_t next = 0;
   bool stopping = false;
+  std::exception_ptr failed;  // told when nobody is left alone
+  const auto interrupt = [&] {
+    stopping = true;
+    for (const auto& [process, one] : running) ::kill(process, SIGINT);
+  };
   while (true) {
-    if (!stopping && stop && stop()) {
-      stopping = true;
-      for (const auto& [process, one] : running) ::kill(process, SIGINT);
-    }
+    if (!stopping && stop && stop()) interrupt();
     while (!stopping && next < jobs.size() && running.size() < at_once) {
       const Job& job = jobs[next++];
-      running[begin(job)] = {&job, Clock::now()};
+      try {
+        running[begin(job)] = {&job, Clock::now()};
+      } catch (const Error&) {
+        failed = std::current_exception();
+        interrupt();
+      }
     }
-    if (running.empty()) return;
+    if (running.empty()) break;
     for (auto one = running.begin(); one != running.end();) {
       int status = 0;
       if (::waitpid(one->first, &status, WNOHANG) != one->first) {
@@ -84,6 +92,7 @@ void run_side_by_side(const std::vector<Job>& jobs, std::size_t at_once,
     }
     std::this_thread::sleep_for(kLookEvery);
   }
+  if (failed) std::rethrow_exception(failed);
 }
 
 }  // namespace diml::experiments

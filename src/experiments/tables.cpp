@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "diml/error.h"
+#include "made_by.h"
 
 namespace diml::experiments {
 namespace {
@@ -49,17 +50,16 @@ std::vector<std::string> files_in(const fs::path& folder, const std::string& end
   return paths;
 }
 
-std::map<std::string, Experiment> read_experiments(const std::string& folder) {
+// The table of that name; others' YAML files may lie beside it.
+std::string table_path(const std::string& folder, const std::string& name) {
   if (!fs::is_directory(folder)) {
     throw Error(folder + ": no such folder; name the one with the tables' YAML files");
   }
-  std::map<std::string, Experiment> experiments;
-  for (const std::string& path : files_in(folder, ".yaml")) {
-    Experiment experiment = read_experiment(path);
-    std::string name = experiment.name;
-    experiments.emplace(std::move(name), std::move(experiment));
+  for (const char* ending : {".yaml", ".yml"}) {
+    const std::string path = (fs::path(folder) / (name + ending)).string();
+    if (fs::exists(path)) return path;
   }
-  return experiments;
+  return "";
 }
 
 // What the paper prints there.
@@ -112,6 +112,21 @@ void put_cell(ResultTable& table, const std::string& path) {
     throw Error(path + ": another file has the same row, column and seed; remove one of them");
   }
   line->cells.push_back(std::move(cell));
+}
+
+// Means are over seeds and nothing else. What the table would make today comes first.
+void keep_comparable(ResultTable& table) {
+  const Experiment& experiment = table.experiment;
+  for (std::size_t k = 0; k < experiment.rows.size() * experiment.columns.size(); ++k) {
+    std::vector<Cell>& cells = table.lines[k].cells;
+    const std::size_t columns = experiment.columns.size();
+    std::stable_partition(cells.begin(), cells.end(), [&](const Cell& cell) {
+      return is_made_by(cell, experiment, experiment.rows[k / columns],
+                        experiment.columns[k % columns]);
+    });
+    table.left_out +=
+        std::erase_if(cells, [&](const Cell& cell) { return !are_alike(cells.front(), cell); });
+  }
 }
 
 std::optional<double> find_number(const std::map<std::string, double>& numbers,
@@ -177,8 +192,16 @@ std::string ResultTable::title() const {
 }
 
 std::string ResultTable::column_text(const Line& line) const {
-  if (line.cells.empty() || line.cells.front().chosen.empty()) return line.column;
-  return line.column + ": " + line.cells.front().chosen;
+  std::vector<std::string> chosen;  // each seed chooses for itself
+  for (const Cell& cell : line.cells) {
+    if (cell.chosen.empty()) continue;
+    if (std::find(chosen.begin(), chosen.end(), cell.chosen) == chosen.end()) {
+      chosen.push_back(cell.chosen);
+    }
+  }
+  std::string text = line.column;
+  for (const std::string& one : chosen) text += (one == chosen.front() ? ": " : "; ") + one;
+  return text;
 }
 
 std::string ResultTable::file_name(const std::string& ending) const {
@@ -196,7 +219,6 @@ std::vector<ResultTable> read_tables(const std::string& results, const std::stri
   if (!fs::is_directory(results)) {
     throw Error(results + ": no such folder; `diml experiments run` makes the results");
   }
-  const std::map<std::string, Experiment> known = read_experiments(experiments);
   std::vector<ResultTable> tables;
   std::vector<std::string> datasets = folders_in(results);
   sort_names(datasets, kDatasets);
@@ -207,10 +229,11 @@ std::vector<ResultTable> read_tables(const std::string& results, const std::stri
     for (const std::string& name : names) {
       const std::vector<std::string> paths = files_in(folder / name, ".json");
       if (paths.empty()) continue;
-      const auto experiment = known.find(name);
-      if (experiment == known.end()) refuse_unknown(paths.front(), name, experiments);
-      ResultTable table = empty_table(experiment->second, dataset);
+      const std::string file = table_path(experiments, name);
+      if (file.empty()) refuse_unknown(paths.front(), name, experiments);
+      ResultTable table = empty_table(read_experiment(file), dataset);
       for (const std::string& path : paths) put_cell(table, path);
+      keep_comparable(table);
       tables.push_back(std::move(table));
     }
   }

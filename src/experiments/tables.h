@@ -39,6 +39,7 @@ struct ResultTable {
   std::string dataset;
   Experiment experiment;
   std::vector<Line> lines{};  // rows, the columns of each; then the choice, where there is one
+  std::size_t left_out = 0;   // cells of other seeds that cannot stand beside the first one
 
   std::size_t cells() const;  // of the lines that have one
   const Line& line(std::size_t row, std::size_t column) const;

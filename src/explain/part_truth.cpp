@@ -115,6 +115,14 @@ std::vector<Method> methods_of(std::size_t matches, GridShape shape) {
 
 }  // namespace
 
+std::vector<std::string> part_method_names() {
+  std::vector<std::string> names;
+  for (const Method& method : methods_of(matches_wanted({}).size(), {1, 1})) {
+    names.push_back(method.name);
+  }
+  return names;
+}
+
 std::vector<PartCell> cells_of_parts(std::span<const PartLocation> parts, std::size_t width,
                                      std::size_t height, std::size_t resize, std::size_t crop,
                                      GridShape shape) {

@@ -8,6 +8,7 @@
 #include "diml/dataset.h"
 #include "diml/error.h"
 #include "diml/learn/train_config.h"
+#include "diml/model.h"
 #include "diml/nearest_name.h"
 
 namespace diml::learn {
@@ -131,6 +132,16 @@ void check_model(const TrainConfig& config) {
   }
   expect(model.dim >= 1 && model.dim <= kMostDimensions,
          "model.dim is " + to_text(model.dim) + ": it must be 1 to " + to_text(kMostDimensions));
+  // What one of them is without the other is known when the weights are.
+  for (const auto& [name, size] :
+       {std::pair{"model.crop", model.crop}, {"model.resize", model.resize}}) {
+    expect(size == 0 || (size >= kFewestPixels && size <= kMostPixels),
+           std::string(name) + " is " + to_text(size) + ": it must be " + to_text(kFewestPixels) +
+               " to " + to_text(kMostPixels) + ", or 0 for the weights' own");
+  }
+  expect(model.crop == 0 || model.resize == 0 || model.crop <= model.resize,
+         "model.crop is " + to_text(model.crop) + ", model.resize " + to_text(model.resize) +
+             ": a crop lies within the photo");
   expect(config.grid >= 1 && config.grid <= kLargestGrid,
          "grid is " + to_text(config.grid) + ": it must be 1 to " + to_text(kLargestGrid));
   expect_known("pooling", config.pooling, kPoolings);

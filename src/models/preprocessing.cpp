@@ -54,10 +54,9 @@ ChannelOrder channels_from(const std::string& text) {
 }  // namespace
 
 void check(const Preprocessing& preprocessing) {
-  constexpr std::size_t kLargest = 4096;  // pixels; larger is a slip of the pen
-  if (preprocessing.crop < 16 || preprocessing.resize > kLargest) {
-    throw Error("preprocessing: the crop must have at least 16 pixels and the short side at most " +
-                std::to_string(kLargest));
+  if (preprocessing.crop < kFewestPixels || preprocessing.resize > kMostPixels) {
+    throw Error("preprocessing: the crop must have at least " + std::to_string(kFewestPixels) +
+                " pixels and the short side at most " + std::to_string(kMostPixels));
   }
   if (preprocessing.crop > preprocessing.resize) {
     throw Error("preprocessing: a crop of " + std::to_string(preprocessing.crop) +

@@ -331,7 +331,8 @@ void Trainer::resume(const std::string& path) {
   progress_ = std::move(checkpoint);
   resumed_ = true;
   if (folder_ == nullptr) return;
-  for (const EpochReport& report : folder_->cut_metrics(progress_.epochs_done + 1)) {
+  for (EpochReport& report : folder_->cut_metrics(progress_.epochs_done + 1)) {
+    report.epochs = config_.epochs;
     if (report.epoch == 0) summary_.untrained = report;
     if (report.epoch == progress_.best_epoch) summary_.best = report;
     summary_.last = report;

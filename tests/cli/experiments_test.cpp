@@ -1,6 +1,7 @@
 // Tables are trained, evaluated, stopped and reported by the program itself, on eight classes of
 // critters.
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -165,12 +166,52 @@ TEST_F(Experiments, AChoiceIsMadeWithoutTheTestClasses) {
 
 TEST_F(Experiments, AFailingRunIsToldAndTheOthersGoOn) {
   std::string broken = kTable;
-  broken.replace(broken.find("measure.kind: blended"), 21, "optimiser.learning_rate: 1e30");
+  broken.replace(broken.find("loss.name: margin}"), 18,
+                 "loss.name: margin, optimiser.learning_rate: 1e30}");
   put_table(broken);
-  const ProgramResult result = run(run_tables({"--jobs", "2"}));
+  ProgramResult result = run(run_tables());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("1 run failed: "), std::string::npos) << result.err;
+  EXPECT_NE(result.out.find("2 of 4 cells are there\n"), std::string::npos) << result.out;
+  fs::remove_all(at("results"));
+  result = run(run_tables({"--jobs", "2"}));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("1 run failed: why is in runs/"), std::string::npos) << result.err;
-  EXPECT_NE(result.out.find("2 of 4 cells are there"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("2 of 4 cells are there\n"), std::string::npos) << result.out;
+}
+
+TEST_F(Experiments, RunsEndWithTheProgramThatBeganThem) {
+  const Arguments longer = run_tables({"--jobs", "2", "--set", "epochs=100000"});
+  run_until(longer, SIGKILL, [&] {
+    std::size_t begun = 0;
+    if (!fs::exists(at("runs"))) return false;
+    for (const auto& entry : fs::recursive_directory_iterator(at("runs"))) {
+      begun += entry.path().filename() == "metrics.jsonl" ? 1 : 0;
+    }
+    return begun == 2;
+  });
+  // They need a moment to write what they have.
+  Arguments again = longer;
+  again.insert(again.end(), {"--budget", "1s"});
+  ProgramResult result;
+  for (int wait = 0; wait < 100; ++wait) {
+    result = run(again);
+    if (result.out.find("failed") == std::string::npos) break;
+  }
+  EXPECT_EQ(result.out.find("failed"), std::string::npos) << result.out;
+}
+
+TEST_F(Experiments, OneRunIsFoundByItsName) {
+  const std::string listed = run_well(run_tables({"--dry-run"}));
+  const std::string name = listed.substr(0, listed.find(':'));
+  const ProgramResult unknown = run(run_tables({"--run", "nosuch"}));
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_NE(unknown.err.find("'nosuch': --dry-run lists them"), std::string::npos) << unknown.err;
+  const std::string dry = run_well(run_tables({"--run", name, "--dry-run"}));
+  EXPECT_EQ(dry, listed.substr(0, dry.size())) << dry;
+  EXPECT_FALSE(fs::exists(at("runs")));
+  run_well(run_tables({"--run", name}));
+  EXPECT_NE(run_well(run_tables({"--dry-run"})).find("2 of 4 cells"), std::string::npos);
 }
 
 TEST_F(Experiments, SettingsAreLookedAtBeforeAnythingIsTrained) {
@@ -200,6 +241,9 @@ TEST_F(Experiments, AWrongCallIsOneLine) {
     EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
   };
   refused({"--budget", "soon"}, "such as 9m");
+  refused({"--budget", "1e300"}, "such as 9m");
+  refused({"--runs", ""}, "name a folder");
+  refused({"--runs", "tables/two.yaml"}, "tables/two.yaml: ");
   refused({"--only", "Margn"}, "the nearest is Margin");
   refused({"--set", "epochs"}, "name=value");
   refused({"--model", "nowhere"}, "there is no such model");

@@ -77,6 +77,23 @@ TEST(Datasets, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   EXPECT_THROW(split_from("dev"), Error);
 }
 
+class Fingerprint : public test::DatasetTree {};
+
+TEST_F(Fingerprint, IsOfLabelsNamesAndSizesWhereverTheyLie) {
+  const auto photos = [&](const std::string& folder, const std::string& name, const char* pixels) {
+    for (const char* label : {"/cat/", "/dog/", "/owl/", "/yak/"}) {
+      write(folder + label + name, pixels);
+    }
+    return fingerprint_of("folder", root() + "/" + folder);
+  };
+  const std::string first = photos("first", "a.jpg", "pixels");
+  EXPECT_EQ(first.size(), 64u);
+  EXPECT_EQ(photos("elsewhere", "a.jpg", "pixels"), first);
+  EXPECT_NE(photos("renamed", "b.jpg", "pixels"), first);
+  EXPECT_NE(photos("larger", "a.jpg", "more pixels"), first);
+  EXPECT_NE(photos("first", "b.jpg", "pixels"), first);
+}
+
 TEST(HeldOutClasses, AreTheLastFifthOfThoseThatAreThere) {
   Dataset data;
   for (const std::int64_t label : {30, 10, 20, 70, 50, 10, 40, 60, 90, 80, 100}) {

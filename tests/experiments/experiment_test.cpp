@@ -73,7 +73,35 @@ TEST_F(ExperimentFile, ThatMakesNoSenseIsRefusedWithItsLine) {
   expect_refused(std::string(kRows) + kColumns + "plot: bars\n", "plot cannot be 'bars'");
   expect_refused(std::string(kRows) + kColumns + "quantity: parts\nchoice: {best: {}}\n",
                  "a choice goes by MAP@R");
+  expect_refused(std::string(kRows) + kColumns + "choice: {a: {}, b: {}}\n", "two choices");
+  expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {A: {plain: [x, 2, 3]}}}\n",
+                 "percentages");
+  expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {A: {plain: [1, 2, .inf]}}}\n",
+                 "percentages");
+  expect_refused("rows: {A: margin}\n", "table.yaml:1: is no map");
+  expect_refused(std::string(kRows) + "columns: {a: 100}\n", "is no map");
+  expect_refused(std::string(kRows) + kColumns + "settings: margin\n", "is no map");
   expect_refused("rows: [a\n", "is no YAML");
+}
+
+TEST_F(ExperimentFile, AWayToLookThatCannotBeIsRefusedBeforeAnythingIsTrained) {
+  const auto refused = [&](const std::string& look, const std::string& why) {
+    expect_refused(std::string(kRows) + "columns: {odd: {" + look + "}}\n",
+                   "table.yaml: the column 'odd': ");
+    expect_refused(std::string(kRows) + "columns: {odd: {" + look + "}}\n", why);
+  };
+  refused("marginals: sideways", "sideways");
+  refused("pooling: foo", "foo");
+  refused("grid: 0", "grid is 0");
+  refused("lambda: -1", "lambda");
+  refused("crop: abc", "crop cannot be 'abc'");
+  refused("crop: 999999", "at most 4096");
+  refused("crop: 300, resize: 256", "does not fit");
+  refused("rerank: 100, cut_from: 50", "cut_from is 50");
+  refused("global_weight: -1", "weights");
+  refused("global_weight: 0, structural_weight: 0", "weights");
+  expect_refused(std::string(kRows) + "quantity: parts\ncolumns: {odd: {method: foo}}\n",
+                 "there is no method 'foo': take one of 'transport, cross_correlation'");
 }
 
 TEST_F(ExperimentFile, EveryTableOfThePaperCanBeRead) {

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -12,10 +13,21 @@ namespace {
 class Planned : public testing::Test {
  protected:
   Planned() {
-    params_.dataset = "critters";
-    params_.root = "critters";
+    params_.dataset = "folder";
+    params_.root = photos("here", 4);
     params_.results = folder_.path() + "/results";
     params_.runs = folder_.path() + "/runs";
+  }
+
+  // A plan looks at names and sizes of photos, not into them.
+  std::string photos(const std::string& name, int classes) const {
+    const std::string root = folder_.path() + "/" + name;
+    for (int k = 0; k < classes; ++k) {
+      const std::string folder = root + "/" + std::to_string(k);
+      std::filesystem::create_directories(folder);
+      for (const char* photo : {"/a.jpg", "/b.jpg"}) std::ofstream(folder + photo) << "pixels";
+    }
+    return root;
   }
 
   void table(const std::string& name, const std::string& text) {
@@ -42,6 +54,7 @@ class Planned : public testing::Test {
                      {"grid", std::to_string(planned.look.grid)},
                      {"rerank", std::to_string(planned.look.rerank)}};
         cell.settings = run.settings;
+        cell.data = run.data;
         cell.start_weights = kRandomWeights;
         write_cell(cell_path(params_.results, params_.dataset, experiment, row, column,
                              planned.other_seed),
@@ -68,7 +81,7 @@ TEST_F(Planned, WhatIsThereIsNotDoneAgain) {
   ASSERT_EQ(plan.runs.size(), 2u);
   EXPECT_EQ(plan.runs[0].cells.size(), 2u);
   EXPECT_EQ(plan.runs[0].settings.at("epochs"), "2");
-  EXPECT_EQ(plan.runs[0].settings.at("dataset.name"), "critters");
+  EXPECT_EQ(plan.runs[0].settings.at("dataset.name"), "folder");
 
   put("t", "A", "plain", 1.0);
   put("t", "A", "deep", 1.0);
@@ -100,9 +113,55 @@ TEST_F(Planned, WhatOtherSettingsMadeIsMadeAgain) {
   EXPECT_EQ(other_training.outdated, 1u);
   ASSERT_EQ(other_training.runs.size(), 2u);
   EXPECT_EQ(other_training.runs[0].cells.size(), 2u);
-  params_.root = "elsewhere";
+  params_.root = photos("elsewhere", 4);
   params_.device = "cuda";
   EXPECT_EQ(make_plan(params_).done, 1u);
+}
+
+TEST_F(Planned, OtherDataAreAnotherNetwork) {
+  table("t", kTwoRows);
+  const std::string name = make_plan(params_).runs[0].name;
+  put("t", "A", "plain", 1.0);
+  params_.root = photos("elsewhere", 4);
+  EXPECT_EQ(make_plan(params_).done, 1u);
+  params_.root = photos("others", 5);
+  EXPECT_EQ(make_plan(params_).done, 0u);
+  EXPECT_EQ(make_plan(params_).outdated, 1u);
+  EXPECT_NE(make_plan(params_).runs[0].name, name);
+  params_.root = folder_.path() + "/nowhere";
+  EXPECT_THROW(make_plan(params_), Error);
+}
+
+TEST_F(Planned, WhatTheCallSaysIsNoSettingOfATable) {
+  table("t", kTwoRows);
+  for (const char* setting :
+       {"model.weights", "dataset.root", "dataset.name", "device", "threads"}) {
+    params_.overrides = {{setting, "1"}};
+    EXPECT_THROW(make_plan(params_), Error) << setting;
+  }
+  params_.overrides.clear();
+  table("u", "rows: {A: {model.weights: resnet50}}\ncolumns: {plain: {}}\n");
+  EXPECT_THROW(make_plan(params_), Error);
+}
+
+TEST_F(Planned, ClassesThatWereTrainedOnAreNotHeldOut) {
+  table("t", "rows: {A: {loss.name: margin}}\ncolumns: {plain: {split: val}}\n");
+  EXPECT_THROW(make_plan(params_), Error);
+  params_.overrides["evaluate.select"] = "val";
+  EXPECT_EQ(make_plan(params_).cells, 1u);
+}
+
+TEST_F(Planned, RunsAreNamedByWhatTheyTrainNotByTheirRows) {
+  table("t", "rows: {a/b: {}, ../up: {}}\ncolumns: {plain: {}}\n");
+  const Plan plan = make_plan(params_);
+  ASSERT_EQ(plan.runs.size(), 1u);
+  EXPECT_EQ(plan.runs[0].name.find('/'), std::string::npos);
+}
+
+TEST_F(Planned, TwoTablesOfOneNameAreRefused) {
+  table("t", kTwoRows);
+  params_.files.push_back(params_.files.front());
+  EXPECT_THROW(make_plan(params_), Error);
 }
 
 TEST_F(Planned, AnotherSeedStandsBesideTheFirst) {
@@ -114,6 +173,8 @@ TEST_F(Planned, AnotherSeedStandsBesideTheFirst) {
   EXPECT_EQ(plan.outdated, 0u);
   EXPECT_EQ(plan.runs[0].cells[0].other_seed, "1");
   put("t", "A", "plain", 2.0);
+  EXPECT_EQ(make_plan(params_).done, 1u);
+  params_.overrides["seed"] = "01";
   EXPECT_EQ(make_plan(params_).done, 1u);
   params_.overrides["seed"] = "0";
   plan = make_plan(params_);
@@ -139,7 +200,7 @@ TEST_F(Planned, TablesShareTheNetworksThatTheyTrainAlike) {
 TEST_F(Planned, ARunMayGoOnElsewhereButNotOtherwise) {
   table("t", kTwoRows);
   const std::string name = make_plan(params_).runs[0].name;
-  params_.root = "elsewhere";
+  params_.root = photos("elsewhere", 4);
   params_.threads = 3;
   params_.device = "cuda";
   params_.overrides["cache_mb"] = "7";
@@ -171,11 +232,13 @@ TEST_F(Planned, AChoiceWaitsForAllThatItLooksAtAndTakesTheBest) {
   put("t", "A", "coarse", 50.0);
   put("t", "A", "fine", 51.0);
   put("t", "B", "coarse", 49.0);
-  EXPECT_EQ(make_plan(params_).cells, 4u);
+  EXPECT_EQ(make_plan(params_).cells, 5u);
+  EXPECT_EQ(make_plan(params_).waiting, std::vector<std::string>{"t, best"});
   put("t", "B", "fine", 53.0);
   const Plan plan = make_plan(params_);
   EXPECT_EQ(plan.cells, 5u);
   EXPECT_EQ(plan.done, 4u);
+  EXPECT_TRUE(plan.waiting.empty());
   ASSERT_EQ(plan.trainings.size(), 4u);  // either may be chosen
   EXPECT_EQ(plan.trainings[3].name, "t, best by B");
   ASSERT_EQ(plan.runs.size(), 1u);
@@ -230,8 +293,15 @@ TEST(SideBySide, AStopInterruptsThemAndBeginsNoOthers) {
   EXPECT_EQ(ends, (std::map<std::string, int>{{"first", 7}}));
 }
 
-TEST(SideBySide, AProgramThatIsNotThereIsAnError) {
+TEST(SideBySide, AProgramThatIsNotThereIsAnErrorAndNobodyIsLeftAlone) {
   const TemporaryFolder folder;
+  const std::string ended = folder.path() + "/ended";
+  const std::vector<std::string> waits = {
+      "/bin/sh", "-c", "trap 'touch " + ended + "; exit 7' INT; while true; do sleep 0.01; done"};
+  EXPECT_THROW(run_side_by_side({{"waits", waits, folder.path() + "/log"},
+                                 {"x", {"/bin/true"}, folder.path() + "/no/such/folder/log"}},
+                                2, {}, [](const JobEnd&) {}),
+               Error);
   EXPECT_THROW(run_side_by_side({{"x", {"/no/such/program"}, folder.path() + "/log"}}, 1, {},
                                 [](const JobEnd&) {}),
                Error);

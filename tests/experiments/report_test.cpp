@@ -50,6 +50,24 @@ TEST_F(Report, OfSeveralSeedsShowsTheMeanAndTheDeviation) {
   EXPECT_TRUE(holds(read("docs/results/cub200-main.tex"), "62.04 $\\pm$ 1.00 (62.47, $-$0.43)"));
 }
 
+TEST_F(Report, TakesNoMeanOfWhatDiffersInMoreThanTheSeed) {
+  put_main();
+  Cell longer = cell("main", "Margin", "baseline", 99.0);
+  longer.seed = "1";
+  longer.settings = {{"seed", "1"}, {"epochs", "150"}};
+  put(longer);
+  Cell elsewhere = cell("main", "MS", "baseline", 99.0);
+  elsewhere.seed = "1";
+  elsewhere.start_weights = "of others";
+  put(elsewhere);
+  report();
+  const std::string page = read("docs/results.md");
+  EXPECT_TRUE(holds(page, "| Margin | baseline | 61.04 (62.47, \u22121.43) |"));
+  EXPECT_TRUE(holds(page, "| MS | baseline | 62.60 (62.56, +0.04) |"));
+  EXPECT_TRUE(
+      holds(page, "\n5 of 6 cells; 2 files left out that differ in more than the seed; seed 0; "));
+}
+
 TEST_F(Report, SaysHowManyCellsTheTableWouldMakeOtherwise) {
   put_main();
   Cell longer = cell("main", "Margin", "structural", 64.5);
@@ -182,7 +200,8 @@ TEST_F(Report, SaysNothingOfHeldOutClassesWhereThereAreNone) {
 }
 
 TEST_F(Report, ShowsPartsByTheirOwnNumbers) {
-  table("parts", "quantity: parts\nrows:\n  Margin: {}\ncolumns:\n  transport: {grid: 7}\n");
+  table("parts",
+        "quantity: parts\nrows:\n  Margin: {}\ncolumns:\n  transport: {grid: 7, method: centre}\n");
   Cell parts = cell("parts", "Margin", "transport", 0.0);
   parts.numbers = {{"exact", 32.125}, {"within_one", 86.0}};
   put(parts);

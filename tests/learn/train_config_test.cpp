@@ -151,6 +151,8 @@ TEST(TrainConfigCheck, RefusesWhatIsOutOfRangeOrUnknown) {
       {"dataset.root", "", "dataset.root is empty"},
       {"model.architecture", "resnet5", "the nearest is resnet50"},
       {"model.dim", "0", "1 to 4096"},
+      {"model.crop", "15", "16 to 4096"},
+      {"model.resize", "4097", "16 to 4096"},
       {"loss.name", "tripple", "loss.name cannot be 'tripple': the nearest is triplet"},
       {"loss.miner", "distanc", "the nearest is distance"},
       {"loss.gamma", "1", "loss.gamma is no number of the loss margin: it has"},
