@@ -201,6 +201,19 @@ TEST_F(Experiments, RunsEndWithTheProgramThatBeganThem) {
   EXPECT_EQ(result.out.find("failed"), std::string::npos) << result.out;
 }
 
+TEST_F(Experiments, ARunThatWasKilledAfterItsLastEpochIsNotTrainedAgain) {
+  run_well(run_tables({"--only", "Margin"}));
+  const nlohmann::json before = cell("margin", "baseline");
+  for (const auto& entry : fs::directory_iterator(at("runs")))
+    fs::remove(entry.path() / "run.json");
+  fs::remove_all(at("results"));
+  run_well(run_tables({"--only", "Margin"}));
+  const nlohmann::json after = cell("margin", "baseline");
+  for (const char* kept : {"epochs", "epoch", "weights", "numbers"}) {
+    EXPECT_EQ(after[kept], before[kept]) << kept;
+  }
+}
+
 TEST_F(Experiments, OneRunIsFoundByItsName) {
   const std::string listed = run_well(run_tables({"--dry-run"}));
   const std::string name = listed.substr(0, listed.find(':'));
