@@ -174,14 +174,7 @@ Run define_evaluate(CLI::App& command) {
       ->delimiter(',')
       ->check(is_depth)
       ->capture_default_str();
-  command
-      .add_option("--global-weight", options->weights.global,
-                  "Of the cosine, in what orders the re-ranked")
-      ->capture_default_str();
-  command
-      .add_option("--structural-weight", options->weights.structural,
-                  "Of the structural similarity, likewise")
-      ->capture_default_str();
+  define_weights(command, options->weights);
   command
       .add_option(
           "--grid", options->grid,

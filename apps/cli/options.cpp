@@ -24,6 +24,16 @@ void MatchOptions::define(CLI::App& command) {
   command.add_option("--threads", threads, "Threads; 0 for all cores")->capture_default_str();
 }
 
+void define_weights(CLI::App& command, ScoreWeights& weights) {
+  command
+      .add_option("--global-weight", weights.global, "Of the cosine, in what orders the re-ranked")
+      ->capture_default_str();
+  command
+      .add_option("--structural-weight", weights.structural,
+                  "Of the structural similarity, likewise")
+      ->capture_default_str();
+}
+
 MatchParams MatchOptions::params() const {
   if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
   MatchParams params{marginal_rule_from(marginals), transport, Certificate::none};

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "diml/match.h"
+#include "diml/score_weights.h"
 
 namespace diml::cli {
 
@@ -20,6 +21,9 @@ struct MatchOptions {
   void define(CLI::App& command);
   MatchParams params() const;  // throws on bad values
 };
+
+// --global-weight and --structural-weight.
+void define_weights(CLI::App& command, ScoreWeights& weights);
 
 struct GridOptions {
   std::string cells;

@@ -40,6 +40,7 @@ struct SearchCommand {
   std::size_t rerank = 100;
   std::string first_stage = "exact";
   MatchOptions match;
+  ScoreWeights weights{};
   std::string json;
   std::string html;
 #if DIML_HAS_NETWORKS
@@ -121,7 +122,7 @@ std::shared_ptr<const ApproximateIndex> SearchCommand::current_index(const Galle
 }
 
 std::unique_ptr<GallerySearch> SearchCommand::opened(const Gallery& from) const {
-  GallerySearchParams params{rerank, match.params(), match.matcher, match.threads};
+  GallerySearchParams params{rerank, match.params(), match.matcher, match.threads, weights};
   if (first_stage == "exact") return std::make_unique<GallerySearch>(from, std::move(params));
   return std::make_unique<GallerySearch>(from, current_index(from), std::move(params));
 }
@@ -240,6 +241,7 @@ Run define_search(CLI::App& command) {
   define_running(command, options->network);
 #endif
   options->match.define(command);
+  define_weights(command, options->weights);
   command.add_option("--json", options->json, "The hits for programs; - for standard output");
   command.add_option("--html", options->html, "A page with pictures, all in one file");
   return [options] { options->run(); };

@@ -12,6 +12,7 @@
 #include "diml/approximate_index.h"
 #include "diml/gallery.h"
 #include "diml/matcher.h"
+#include "diml/score_weights.h"
 
 namespace diml {
 
@@ -20,13 +21,14 @@ struct GallerySearchParams {
   MatchParams match{};
   std::string matcher = "auto";
   int threads = 0;
+  ScoreWeights weights{};
 };
 
 struct GalleryHit {
   GalleryItem item;
   float global = 0.0F;              // cosine of the global vectors
   std::optional<float> structural;  // none behind the candidates that are re-ranked
-  float total = 0.0F;               // what the order is by: their sum, or the cosine alone
+  float total = 0.0F;               // what the order is by: their weighted sum, or the cosine alone
   std::size_t first_rank = 0;       // its place before re-ranking, from 1
 };
 
@@ -34,6 +36,7 @@ struct GalleryHit {
 struct SearchChoice {
   std::size_t rerank = 100;
   MatchParams match{};
+  ScoreWeights weights{};
 };
 
 // Finds the images of a gallery that resemble a query: candidates by the cosine of globals, the
@@ -67,7 +70,7 @@ class GallerySearch {
   // Candidates that somebody else found, all of them re-ordered by cosine + structural similarity.
   // query: a set of one. Throws where an id is not there. first_rank is the place in `ids`.
   std::vector<GalleryHit> rerank(GridSetView query, std::span<const std::int64_t> ids,
-                                 const MatchParams& match) const;
+                                 const MatchParams& match, ScoreWeights weights = {}) const;
 
   // Takes in what has changed since; whether something had. Searches that run meanwhile go on with
   // what they began with. An index is left for the exact first stage.

@@ -10,6 +10,7 @@
 
 #include "diml/first_stage.h"
 #include "diml/matcher.h"
+#include "diml/score_weights.h"
 
 namespace diml {
 
@@ -73,12 +74,6 @@ class Retriever {
   std::shared_ptr<const void> kept_;
   std::unique_ptr<CudaGallery> cuda_;  // where the matcher is on a card
   std::unique_ptr<FirstStage> exact_;  // elsewhere
-};
-
-// What orders the head of a list: the weighted sum of cosine and structural similarity.
-struct ScoreWeights {
-  float global = 1.0F;
-  float structural = 1.0F;
 };
 
 // The ids of query `query` after re-ranking: the first k by cosine + structural similarity, ties by

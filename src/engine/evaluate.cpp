@@ -92,6 +92,7 @@ void check_arguments(GridSetView grids, std::span<const std::int64_t> labels,
   if (params.rerank.empty())
     throw Error("evaluation needs at least one re-ranking depth, such as 0");
   const std::size_t deepest = *std::max_element(params.rerank.begin(), params.rerank.end());
+  check(params.weights);
   const bool plain = params.weights.global == 1.0F && params.weights.structural == 1.0F;
   if (deepest > kLongestHead && (!plain || params.cut_from > 0)) {
     throw Error("weights of the two similarities, and lists that are cut, go with re-ranking of " +

@@ -10,6 +10,7 @@
 #include "diml/model.h"
 #include "diml/nearest_name.h"
 #include "diml/part_truth.h"
+#include "diml/score_weights.h"
 #include "diml/transport.h"
 
 namespace diml::experiments {
@@ -87,10 +88,8 @@ void check(const Look& look, Quantity quantity) {
     throw Error("cut_from is " + text::to_text(look.cut_from) + ", rerank " +
                 text::to_text(look.rerank) + ": a list is cut where it was re-ranked");
   }
-  if (!(look.global_weight >= 0.0 && look.structural_weight >= 0.0 &&
-        look.global_weight + look.structural_weight > 0.0)) {
-    throw Error("the weights of the two similarities are 0 or more, one of them above 0");
-  }
+  diml::check(ScoreWeights{static_cast<float>(look.global_weight),
+                           static_cast<float>(look.structural_weight)});
   // Where one of them is the weights' own it has to be large or small enough for the other.
   Preprocessing seen;
   if (!look.crop.empty()) seen.crop = pixels("crop", look.crop);

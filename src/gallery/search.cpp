@@ -20,8 +20,7 @@ struct GallerySearch::Candidate {
   float cosine = 0.0F;
   std::optional<float> structural;
   std::size_t first_rank = 0;
-
-  float total() const { return cosine + structural.value_or(0.0F); }
+  float total = 0.0F;  // of those that are ranked
 };
 
 GallerySearch::GallerySearch(Gallery gallery, GallerySearchParams params)
@@ -123,7 +122,11 @@ std::vector<std::vector<GallerySearch::Candidate>> GallerySearch::candidates(
 std::vector<GalleryHit> GallerySearch::ranked(const GallerySnapshot& snapshot, GridSetView queries,
                                               std::size_t query, std::vector<Candidate> candidates,
                                               std::size_t top, const SearchChoice& choice) const {
-  for (std::size_t k = 0; k < candidates.size(); ++k) candidates[k].first_rank = k + 1;
+  check(choice.weights);
+  for (std::size_t k = 0; k < candidates.size(); ++k) {
+    candidates[k].first_rank = k + 1;
+    candidates[k].total = candidates[k].cosine;
+  }
   const std::size_t head = std::min(choice.rerank, candidates.size());
   std::vector<std::int64_t> ids;
   std::vector<Pair> pairs;
@@ -134,16 +137,18 @@ std::vector<GalleryHit> GallerySearch::ranked(const GallerySnapshot& snapshot, G
   const StoredGrids stored = snapshot.grids(ids);
   std::vector<float> scores(head);
   if (head > 0) matcher_->score({queries, stored.view(), pairs}, choice.match, scores);
-  for (std::size_t k = 0; k < head; ++k) candidates[k].structural = scores[k];
+  for (std::size_t k = 0; k < head; ++k) {
+    candidates[k].structural = scores[k];
+    candidates[k].total = choice.weights.total(candidates[k].cosine, scores[k]);
+  }
   std::sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(head),
             [](const Candidate& x, const Candidate& y) {
-              return x.total() != y.total() ? x.total() > y.total() : x.id < y.id;
+              return x.total != y.total ? x.total > y.total : x.id < y.id;
             });
   std::vector<GalleryHit> hits;
   for (std::size_t k = 0; k < std::min(top, candidates.size()); ++k) {
     const Candidate& one = candidates[k];
-    hits.push_back(
-        {snapshot.item(one.id), one.cosine, one.structural, one.total(), one.first_rank});
+    hits.push_back({snapshot.item(one.id), one.cosine, one.structural, one.total, one.first_rank});
   }
   return hits;
 }
@@ -157,7 +162,7 @@ void GallerySearch::expect_shape(GridSetView queries) const {
 
 std::vector<std::vector<GalleryHit>> GallerySearch::search(
     GridSetView queries, std::size_t top, std::span<const std::int64_t> exclude) const {
-  return search(queries, top, exclude, {params_.rerank, params_.match});
+  return search(queries, top, exclude, {params_.rerank, params_.match, params_.weights});
 }
 
 std::vector<std::vector<GalleryHit>> GallerySearch::search(GridSetView queries, std::size_t top,
@@ -179,7 +184,8 @@ std::vector<std::vector<GalleryHit>> GallerySearch::search(GridSetView queries, 
 }
 
 std::vector<GalleryHit> GallerySearch::rerank(GridSetView query, std::span<const std::int64_t> ids,
-                                              const MatchParams& match) const {
+                                              const MatchParams& match,
+                                              ScoreWeights weights) const {
   expect_shape(query);
   const GallerySnapshot snapshot = gallery_.snapshot();
   std::vector<Candidate> given;
@@ -189,7 +195,7 @@ std::vector<GalleryHit> GallerySearch::rerank(GridSetView query, std::span<const
     const float* first = query.globals;
     given.push_back({id, std::inner_product(first, first + query.dim, global.data(), 0.0F), {}, 0});
   }
-  return ranked(snapshot, query, 0, std::move(given), ids.size(), {ids.size(), match});
+  return ranked(snapshot, query, 0, std::move(given), ids.size(), {ids.size(), match, weights});
 }
 
 }  // namespace diml

@@ -58,8 +58,8 @@ std::vector<std::size_t> order_by_total(const ScoredRanking& scored, std::size_t
   std::vector<std::size_t> order(k);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    const float a = weights.global * cosine[x] + weights.structural * structural[x];
-    const float b = weights.global * cosine[y] + weights.structural * structural[y];
+    const float a = weights.total(cosine[x], structural[x]);
+    const float b = weights.total(cosine[y], structural[y]);
     return a != b ? a > b : ids[x] < ids[y];
   });
   return order;
@@ -152,6 +152,16 @@ ScoredRanking Retriever::match_head(const GridSelection& queries, Ranking rankin
   scored.structural.resize(pairs.size());
   matcher_->score({queries.grids, grids_, pairs}, params_, scored.structural);
   return scored;
+}
+
+void check(const ScoreWeights& weights) {
+  constexpr float kLargest = 1e6F;
+  const auto fits = [](float weight) { return weight >= 0.0F && weight <= kLargest; };
+  if (fits(weights.global) && fits(weights.structural) &&
+      weights.global + weights.structural > 0.0F) {
+    return;
+  }
+  throw Error("the weights of the two similarities are 0 or more, one of them above 0");
 }
 
 std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k,

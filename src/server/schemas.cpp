@@ -37,7 +37,10 @@ constexpr const char* kSchemas = R"json({
   "SearchRequest": {"type": "object", "required": ["query"], "properties": {
     "query": {"$ref": "#/components/schemas/Subject"}, "top": {"type": "integer"},
     "rerank": {"type": "integer"}, "marginals": {"$ref": "#/components/schemas/Marginals"},
-    "lambda": {"type": "number"}}},
+    "lambda": {"type": "number"}, "global_weight": {"$ref": "#/components/schemas/Weight"},
+    "structural_weight": {"$ref": "#/components/schemas/Weight"}}},
+  "Weight": {"type": "number", "minimum": 0, "default": 1,
+    "description": "Of one of the two similarities whose sum orders the re-ranked"},
   "Hits": {"type": "object", "required": ["items", "hits", "seconds"], "properties": {
     "items": {"type": "integer", "description": "Images that were searched"},
     "hits": {"type": "array", "items": {"$ref": "#/components/schemas/Hit"}},
@@ -48,7 +51,9 @@ constexpr const char* kSchemas = R"json({
     "query": {"$ref": "#/components/schemas/Subject"},
     "candidates": {"type": "array", "items": {"$ref": "#/components/schemas/Subject"},
       "description": "Ids of the gallery, or grids from any other store, in that store's order"},
-    "marginals": {"$ref": "#/components/schemas/Marginals"}, "lambda": {"type": "number"}}},
+    "marginals": {"$ref": "#/components/schemas/Marginals"}, "lambda": {"type": "number"},
+    "global_weight": {"$ref": "#/components/schemas/Weight"},
+    "structural_weight": {"$ref": "#/components/schemas/Weight"}}},
   "Reranked": {"type": "object", "required": ["order", "seconds"], "properties": {
     "order": {"type": "array", "items": {"type": "object",
       "required": ["rank", "first_rank", "global", "structural", "total"], "properties": {

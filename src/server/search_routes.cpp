@@ -56,6 +56,17 @@ Json json_of(const GalleryHit& hit, std::size_t rank) {
           {"metadata", Json::parse(hit.item.metadata)}};
 }
 
+ScoreWeights weights_in(const Input& input) {
+  constexpr double kLargest = 1000.0;
+  const ScoreWeights weights{
+      static_cast<float>(input.number("global_weight", 0.0, kLargest, 1.0)),
+      static_cast<float>(input.number("structural_weight", 0.0, kLargest, 1.0))};
+  if (weights.global + weights.structural == 0.0F) {
+    throw Refusal(400, "'global_weight' and 'structural_weight' are both 0: they order nothing");
+  }
+  return weights;
+}
+
 Reply search(Service& service, const Call& call) {
   const ServerLimits& limits = service.params.limits;
   struct Wanted {
@@ -65,10 +76,12 @@ Reply search(Service& service, const Call& call) {
   };
   Wanted wanted = service.work(call, [&] {
     const Input input(call);
-    input.expect_only({"query", "image", "top", "rerank", "marginals", "lambda"});
+    input.expect_only({"query", "image", "top", "rerank", "marginals", "lambda", "global_weight",
+                       "structural_weight"});
     return Wanted{service.subject(input, "query", "image"),
                   input.whole("top", 1, limits.hits, 10),
-                  {input.whole("rerank", 0, limits.hits, 100), service.match_params(input)}};
+                  {input.whole("rerank", 0, limits.hits, 100), service.match_params(input),
+                   weights_in(input)}};
   });
   // An image of the gallery does not find itself.
   const std::vector<std::int64_t> exclude = {wanted.query.id.value_or(-1)};
@@ -105,11 +118,11 @@ std::vector<std::int64_t> ids_in(const Json& candidates) {
 }
 
 Reply rerank_ids(Service& service, const StoredGrids& query, const std::vector<std::int64_t>& ids,
-                 const MatchParams& match) {
+                 const MatchParams& match, ScoreWeights weights) {
   const auto start = Clock::now();
   const GallerySnapshot snapshot = service.gallery.snapshot();
   for (const std::int64_t id : ids) service.expect_item(snapshot, id);
-  const std::vector<GalleryHit> hits = service.search.rerank(query.view(), ids, match);
+  const std::vector<GalleryHit> hits = service.search.rerank(query.view(), ids, match, weights);
   const double seconds = seconds_since(start);
   Json order = Json::array();
   for (std::size_t k = 0; k < hits.size(); ++k) {
@@ -125,7 +138,7 @@ Reply rerank_ids(Service& service, const StoredGrids& query, const std::vector<s
 
 // Grids that lie in some other store: only their places in the list can name them.
 Reply rerank_grids(const StoredGrids& query, const GridSet& grids, const Matcher& matcher,
-                   const MatchParams& match) {
+                   const MatchParams& match, ScoreWeights weights) {
   const auto start = Clock::now();
   const std::size_t count = grids.size();
   std::vector<Pair> pairs;
@@ -138,11 +151,12 @@ Reply rerank_grids(const StoredGrids& query, const GridSet& grids, const Matcher
   }
   std::vector<float> scores(count);
   if (count > 0) matcher.score({query.view(), grids.view(), pairs}, match, scores);
+  std::vector<float> totals(count);
+  for (std::size_t k = 0; k < count; ++k) totals[k] = weights.total(cosines[k], scores[k]);
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    return cosines[x] + scores[x] > cosines[y] + scores[y];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t x, std::size_t y) { return totals[x] > totals[y]; });
   const double seconds = seconds_since(start);
   Json listed = Json::array();
   for (std::size_t k = 0; k < count; ++k) {
@@ -151,7 +165,7 @@ Reply rerank_grids(const StoredGrids& query, const GridSet& grids, const Matcher
                       {"first_rank", place + 1},
                       {"global", cosines[place]},
                       {"structural", scores[place]},
-                      {"total", cosines[place] + scores[place]}});
+                      {"total", totals[place]}});
   }
   return json_reply({{"order", std::move(listed)}, {"seconds", seconds}});
 }
@@ -162,10 +176,12 @@ Reply rerank(Service& service, const Call& call) {
     std::vector<std::int64_t> ids;
     GridSet grids;
     MatchParams match;
+    ScoreWeights weights;
   };
   Wanted wanted = service.work(call, [&] {
     const Input input(call);
-    input.expect_only({"query", "image", "candidates", "marginals", "lambda"});
+    input.expect_only({"query", "image", "candidates", "marginals", "lambda", "global_weight",
+                       "structural_weight"});
     const Json* candidates = input.field("candidates");
     if (candidates == nullptr || !candidates->is_array()) {
       throw Refusal(400, "'candidates' is missing: a list of ids, or of {\"cells\": ...}");
@@ -174,7 +190,11 @@ Reply rerank(Service& service, const Call& call) {
       throw Refusal(413, "more than " + std::to_string(service.params.limits.candidates) +
                              " candidates: send the best of them");
     }
-    Wanted made{service.subject(input, "query", "image"), {}, {}, service.match_params(input)};
+    Wanted made{service.subject(input, "query", "image"),
+                {},
+                {},
+                service.match_params(input),
+                weights_in(input)};
     const bool grids = !candidates->empty() && candidates->front().is_object() &&
                        candidates->front().contains("cells");
     if (grids) {
@@ -187,9 +207,9 @@ Reply rerank(Service& service, const Call& call) {
   const StoredGrids query = service.grid_of(call, std::move(wanted.query));
   return service.work(call, [&] {
     if (wanted.grids.size() > 0) {
-      return rerank_grids(query, wanted.grids, service.matcher(), wanted.match);
+      return rerank_grids(query, wanted.grids, service.matcher(), wanted.match, wanted.weights);
     }
-    return rerank_ids(service, query, wanted.ids, wanted.match);
+    return rerank_ids(service, query, wanted.ids, wanted.match, wanted.weights);
   });
 }
 
@@ -200,7 +220,9 @@ std::vector<Route> search_routes() {
       {query_parameter("top", "integer", "Hits that are wanted (10)"),
        query_parameter("rerank", "integer", "Candidates that are matched structurally (100)"),
        query_parameter("marginals", "string", "cross_correlation or uniform"),
-       query_parameter("lambda", "number", "Entropic regularisation (0.05)")});
+       query_parameter("lambda", "number", "Entropic regularisation (0.05)"),
+       query_parameter("global_weight", "number", "Of the cosine, in what orders the matched (1)"),
+       query_parameter("structural_weight", "number", "Of the structural similarity (1)")});
   return {
       {.method = "POST",
        .path = "/v1/embed",
@@ -214,7 +236,8 @@ std::vector<Route> search_routes() {
        .parameters = choices,
        .request = joined_content(
            {json_content("SearchRequest", {{"query", {{"id", 0}}}, {"top", 5}}), image_content(),
-            form_content({"image"}, {"query", "top", "rerank", "marginals", "lambda"})}),
+            form_content({"image"}, {"query", "top", "rerank", "marginals", "lambda",
+                                     "global_weight", "structural_weight"})}),
        .answer = "Hits",
        .refusals = {404},
        .handle = search},
@@ -223,7 +246,8 @@ std::vector<Route> search_routes() {
        .summary = "Candidates of any other vector store in structural order",
        .request = joined_content(
            {json_content("RerankRequest", {{"query", {{"id", 0}}}, {"candidates", {1, 2, 3}}}),
-            form_content({"image"}, {"query", "candidates", "marginals", "lambda"})}),
+            form_content({"image"}, {"query", "candidates", "marginals", "lambda", "global_weight",
+                                     "structural_weight"})}),
        .answer = "Reranked",
        .refusals = {404},
        .handle = rerank},

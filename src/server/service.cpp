@@ -11,7 +11,7 @@ constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
 constexpr double kLargestLambda = 10.0;
 
 GallerySearchParams search_params(const ServerParams& params) {
-  return {100, params.match, params.matcher, params.threads};
+  return {100, params.match, params.matcher, params.threads, {}};
 }
 
 std::vector<float> vector_in(const Json& json, std::size_t size, const std::string& name) {

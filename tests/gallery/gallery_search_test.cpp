@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <numeric>
 #include <thread>
 
@@ -86,6 +87,28 @@ TEST_F(GallerySearchTest, ReRanksWhatOthersFoundAsItsOwnSearchDoes) {
   }
   const std::vector<std::int64_t> unknown = {3, 9999};
   expect_refused([&] { (void)search.rerank(some(7, 1), unknown, {}); }, "has no item 9999");
+}
+
+TEST_F(GallerySearchTest, WeightsOfTheTwoSimilaritiesSetTheOrder) {
+  const GallerySearch search(filled());
+  const auto order = [&](ScoreWeights weights) {
+    return search.search(some(7, 1), 20, {}, {.rerank = 20, .weights = weights})[0];
+  };
+  const std::vector<GalleryHit> sum = order({});
+  EXPECT_EQ(ids_of(order({3.0F, 3.0F})), ids_of(sum));
+  const std::vector<GalleryHit> plain = search.search(some(7, 1), 20, {}, {.rerank = 0})[0];
+  EXPECT_EQ(ids_of(order({1.0F, 0.0F})), ids_of(plain));
+  const std::vector<GalleryHit> structural = order({0.0F, 1.0F});
+  EXPECT_NE(ids_of(structural), ids_of(sum));
+  for (std::size_t k = 0; k < structural.size(); ++k) {
+    EXPECT_EQ(structural[k].total, *structural[k].structural);
+    EXPECT_LE(structural[k].total, structural[k - std::min<std::size_t>(k, 1)].total);
+  }
+  const std::vector<std::int64_t> given = ids_of(plain);
+  EXPECT_EQ(ids_of(search.rerank(some(7, 1), given, {}, {0.0F, 1.0F})), ids_of(structural));
+  for (const ScoreWeights none : {ScoreWeights{0.0F, 0.0F}, {-1.0F, 2.0F}, {1.0F, NAN}}) {
+    expect_refused([&] { order(none); }, "weights of the two similarities");
+  }
 }
 
 TEST_F(GallerySearchTest, LabelsAreThoseOfTheVectors) {

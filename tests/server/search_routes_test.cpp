@@ -89,6 +89,39 @@ TEST_F(SearchRoutes, MarginalsAndLambdaAreThoseThatAreAskedFor) {
   }
 }
 
+TEST_F(SearchRoutes, WeightsSetTheOrder) {
+  const Json alone = {{"query", 2}, {"top", 10}, {"rerank", 10}, {"global_weight", 0}};
+  Json ids = Json::array();
+  double before = 2.0;
+  for (const Json& hit : posted("/v1/search", alone).at("hits")) {
+    EXPECT_EQ(hit.at("total"), hit.at("structural"));
+    EXPECT_LE(hit.at("total").get<double>(), before);
+    before = hit.at("total");
+    ids.push_back(hit.at("id"));
+  }
+  Json grids = Json::array();
+  for (const Json& id : ids) {
+    const std::vector<std::int64_t> one = {id.get<std::int64_t>()};
+    const StoredGrids stored = gallery_.snapshot().grids(one);
+    const GridView grid = stored.view()[0];
+    Json cells = Json::array();
+    for (std::size_t c = 0; c < grid.count; ++c) {
+      Json cell = Json::array();
+      for (std::size_t d = 0; d < grid.dim; ++d) cell.push_back(grid.at(c, d));
+      cells.push_back(cell);
+    }
+    grids.push_back(
+        {{"cells", cells}, {"global", std::vector<float>(grid.global, grid.global + grid.dim)}});
+  }
+  for (const Json& candidates : {ids, grids}) {
+    const Json order =
+        posted("/v1/rerank", {{"query", 2}, {"candidates", candidates}, {"global_weight", 0}})
+            .at("order");
+    ASSERT_EQ(order.size(), ids.size());
+    for (std::size_t k = 0; k < ids.size(); ++k) EXPECT_EQ(order[k].at("first_rank"), k + 1);
+  }
+}
+
 TEST_F(SearchRoutes, CandidatesOfAnotherStoreAreReRanked) {
   const std::vector<GalleryHit> hits = found(4, 10, 10);
   Json ids = Json::array();
