@@ -45,7 +45,8 @@ std::string run_name(const Network& network) {
   add("data " + network.data + "\nweights " + network.start + "\n");
   if (network.trained) {
     for (const auto& [name, value] : network.settings) {
-      if (!kOfThePlace.contains(name)) add(name + " " + value + "\n");
+      if (kOfThePlace.contains(name)) continue;
+      for (const std::string& part : {name, std::string(" "), value, std::string("\n")}) add(part);
     }
   }
   // Not the row's name: tables have several for one network.

@@ -176,7 +176,7 @@ class Planner {
         best_column = &column;
       }
     }
-    if (!all_there) {
+    if (!all_there || best_row == nullptr) {
       ++plan_.cells;
       plan_.waiting.push_back(who);
       return;

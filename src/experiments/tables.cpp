@@ -56,7 +56,7 @@ std::string table_path(const std::string& folder, const std::string& name) {
     throw Error(folder + ": no such folder; name the one with the tables' YAML files");
   }
   for (const char* ending : {".yaml", ".yml"}) {
-    const std::string path = (fs::path(folder) / (name + ending)).string();
+    std::string path = (fs::path(folder) / (name + ending)).string();
     if (fs::exists(path)) return path;
   }
   return "";
