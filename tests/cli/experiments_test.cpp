@@ -122,7 +122,7 @@ TEST_F(Experiments, RunSideBySide) {
 
 TEST_F(Experiments, StopCleanlyWhenTheTimeIsUpAndGoOn) {
   const Arguments longer = {
-      "--only", "Margin", "--set", "epochs=24", "evaluate.every=24", "checkpoint_epochs=24"};
+      "--only", "Margin", "--set", "epochs=40", "evaluate.every=40", "checkpoint_epochs=40"};
   Arguments stopped = longer;
   stopped.insert(stopped.end(), {"--budget", "1s"});
   const ProgramResult first = run(run_tables(stopped));
@@ -136,7 +136,7 @@ TEST_F(Experiments, StopCleanlyWhenTheTimeIsUpAndGoOn) {
   if (first.out.find("untrained") != std::string::npos) {
     EXPECT_EQ(second.out.find("untrained"), std::string::npos) << "it began anew: " << second.out;
   }
-  EXPECT_EQ(cell("margin", "baseline")["epochs"], 24);
+  EXPECT_EQ(cell("margin", "baseline")["epochs"], 40);
 }
 
 TEST_F(Experiments, AChoiceIsMadeWithoutTheTestClasses) {
