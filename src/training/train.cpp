@@ -4,6 +4,7 @@
 
 #include "../learn/device.h"
 #include "diml/error.h"
+#include "starting_model.h"
 #include "trainer.h"
 
 namespace diml {
@@ -38,7 +39,13 @@ TrainSummary run(const TrainCall& call, const TrainHooks& hooks) {
 
 }  // namespace
 
-void check_training(const TrainCall& call) { config_of(call); }
+void check_training(const TrainCall& call) {
+  const learn::TrainConfig config = config_of(call);
+  // One size alone has to fit the other, which the weights know.
+  if ((config.model.crop > 0) != (config.model.resize > 0)) {
+    training::starting_model(config, config.seed);
+  }
+}
 
 TrainSummary train(const TrainCall& call, const TrainHooks& hooks) {
   try {

@@ -228,19 +228,22 @@ TEST_F(Experiments, OneRunIsFoundByItsName) {
 }
 
 TEST_F(Experiments, SettingsAreLookedAtBeforeAnythingIsTrained) {
-  std::string broken = kTable;
-  broken.replace(broken.find("measure.kind: blended"), 21, "measure.kind: sideways");
-  for (const std::string& text :
-       {broken, std::string(kTable) + "choice: {best: {evaluate.patience: 3, "
-                                      "evaluate.select: last}}\n"}) {
+  const auto with = [](const std::string& setting) {
+    std::string text = kTable;
+    return text.replace(text.find("measure.kind: blended"), 21, setting);
+  };
+  const std::pair<std::string, const char*> broken[] = {
+      {with("measure.kind: sideways"), "two, Blended: "},
+      {with("model.crop: 300"), "two, Blended: preprocessing: a crop of 300"},
+      {std::string(kTable) + "choice: {best: {evaluate.patience: 3, evaluate.select: last}}\n",
+       "two, best by Margin: "}};
+  for (const auto& [text, why] : broken) {
     put_table(text);
     for (const Arguments& more : {Arguments{}, Arguments{"--dry-run"}, {"--jobs", "2"}}) {
       const ProgramResult result = run(run_tables(more));
       EXPECT_EQ(result.exit_code, 1);
       EXPECT_EQ(result.out, "");
-      EXPECT_NE(result.err.find(text == broken ? "two, Blended: " : "two, best by "),
-                std::string::npos)
-          << result.err;
+      EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
       EXPECT_FALSE(fs::exists(at("runs")));
     }
   }
