@@ -68,7 +68,7 @@ struct RunCommand {
   std::vector<std::string> arguments_for(const PlannedRun& run) const;
   bool out_of_time() const { return std::chrono::steady_clock::now() >= deadline_; }
   void keep_one(Plan& plan) const;
-  void all_of(Plan plan);
+  void make_all(Plan& plan);
   static void tell_cell(const Cell& cell);
   static void tell_plan(const Plan& plan);
 
@@ -164,8 +164,9 @@ void RunCommand::tell_plan(const Plan& plan) {
   }
 }
 
-// Once more while there is something new: of what is there then a choice may be made.
-void RunCommand::all_of(Plan plan) {
+// Once more while there is something new: of what is there then a choice may be made. Leaves what
+// is missing afterwards.
+void RunCommand::make_all(Plan& plan) {
   while (!plan.runs.empty()) {
     if (jobs > 1) {
       beside_each_other(plan);
@@ -209,8 +210,7 @@ void RunCommand::run() {
   } else {
     make_folder(params.results);
     make_folder(params.runs);
-    all_of(plan);
-    plan = experiments::make_plan(params);
+    make_all(plan);
   }
   if (Interrupt::asked()) throw Error("stopped; the same command goes on");
   if (!one.empty()) return;

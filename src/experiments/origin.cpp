@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "made_by.h"
-
 namespace diml::experiments {
 namespace {
 
@@ -43,33 +41,12 @@ const std::string& split_of(const Cell& cell) {
   return split == cell.look.end() ? test : split->second;
 }
 
-// As the choice says, of the row and column that it names.
-bool is_chosen_by(const Cell& cell, const Experiment& experiment) {
-  for (const Row& row : experiment.rows) {
-    for (const Column& column : experiment.columns) {
-      if (cell.chosen != row.name + ", " + column.name) continue;
-      return is_made_by(cell, experiment, chosen_row(row, *experiment.choice),
-                        chosen_column(column));
-    }
-  }
-  return false;
-}
-
 // Lines that an older version of the table left, or a call with settings of its own.
-std::size_t made_otherwise(const ResultTable& table) {
-  const Experiment& experiment = table.experiment;
-  std::size_t count = 0;
-  for (std::size_t k = 0; k < table.lines.size(); ++k) {
-    const Line& line = table.lines[k];
-    const std::size_t columns = experiment.columns.size();
-    const auto as_now = [&](const Cell& cell) {
-      return table.is_choice(line) ? is_chosen_by(cell, experiment)
-                                   : is_made_by(cell, experiment, experiment.rows[k / columns],
-                                                experiment.columns[k % columns]);
-    };
-    count += std::all_of(line.cells.begin(), line.cells.end(), as_now) ? 0 : 1;
-  }
-  return count;
+std::ptrdiff_t made_otherwise(const ResultTable& table) {
+  return std::count_if(table.lines.begin(), table.lines.end(), [&](const Line& line) {
+    return !std::all_of(line.cells.begin(), line.cells.end(),
+                        [&](const Cell& cell) { return table.makes(line, cell); });
+  });
 }
 
 }  // namespace
@@ -105,7 +82,7 @@ std::string origin_of(const ResultTable& table) {
     }
   }
   std::vector<std::string> parts;
-  if (const std::size_t others = made_otherwise(table); others > 0) {
+  if (const std::ptrdiff_t others = made_otherwise(table); others > 0) {
     parts.push_back(std::to_string(others) + " by other settings than the table's");
   }
   if (table.left_out > 0) {

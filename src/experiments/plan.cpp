@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "../base/setting_text.h"
@@ -90,10 +91,10 @@ class Planner {
     return {params_.dataset, data_, start_, row.trained, std::move(settings)};
   }
 
-  // Numbers of several seeds stand beside each other; what is not trained has none.
+  // Numbers of several seeds stand beside each other.
   std::string other_seed(const Experiment& experiment, const Row& row) const {
     const auto given = params_.overrides.find("seed");
-    if (!row.trained || given == params_.overrides.end()) return "";
+    if (given == params_.overrides.end()) return "";
     std::string own = "0";
     for (const Settings* settings : {&experiment.settings, &row.settings}) {
       if (settings->contains("seed")) own = plain_seed(settings->at("seed"));
@@ -103,16 +104,18 @@ class Planner {
   }
 
   PlannedCell cell_of(const Experiment& experiment, const Row& row, const Column& column) const {
-    return {experiment.name,     row.name,
-            column.name,         column.look,
-            experiment.quantity, other_seed(experiment, row)};
+    PlannedCell cell{experiment.name, row.name, column.name, column.look, experiment.quantity};
+    if (row.trained) cell.other_seed = other_seed(experiment, row);
+    return cell;
   }
 
-  bool is_there(const PlannedCell& cell, const Network& network) const {
+  // What is there already and would be made the same.
+  std::optional<Cell> made(const PlannedCell& cell, const Network& network) const {
     const std::string path = path_of(cell);
-    if (!fs::exists(path)) return false;
-    const Cell made = read_cell(path);
-    return is_made_with(made, network) && is_seen_by(made, cell.look, cell.quantity);
+    if (!fs::exists(path)) return {};
+    Cell found = read_cell(path);
+    const bool same = is_made_with(found, network) && is_seen_by(found, cell.look, cell.quantity);
+    return same ? std::optional(std::move(found)) : std::nullopt;
   }
 
   // Classes that were trained on say nothing about others.
@@ -133,7 +136,7 @@ class Planner {
       throw Error(path + ": is the file of two cells, '" + cell.row + ", " + cell.column +
                   "' is one of them: names must differ in letters or digits");
     }
-    if (is_there(cell, network)) {
+    if (made(cell, network)) {
       ++plan_.done;
       return;
     }
@@ -164,12 +167,12 @@ class Planner {
       }
       const Network network = network_of(experiment, row);
       for (const Column& column : experiment.columns) {
-        const PlannedCell cell = cell_of(experiment, row, column);
-        if (!is_there(cell, network)) {
+        const std::optional<Cell> cell = made(cell_of(experiment, row, column), network);
+        if (!cell) {
           all_there = false;
           continue;
         }
-        const double map_at_r = read_cell(path_of(cell)).numbers.at("map_at_r");
+        const double map_at_r = cell->numbers.at("map_at_r");
         if (map_at_r <= best) continue;
         best = map_at_r;
         best_row = &row;
@@ -184,9 +187,7 @@ class Planner {
     const Row row = chosen_row(*best_row, choice);
     PlannedCell cell = cell_of(experiment, row, chosen_column(*best_column));
     cell.row = choice.name;
-    Row any;  // what was chosen for this seed, be it trained or not
-    any.settings = row.settings;
-    cell.other_seed = other_seed(experiment, any);
+    cell.other_seed = other_seed(experiment, row);  // also where what it chose is not trained
     cell.chosen = best_row->name + ", " + best_column->name;
     add_cell(network_of(experiment, row), cell);
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -114,19 +115,29 @@ void put_cell(ResultTable& table, const std::string& path) {
   line->cells.push_back(std::move(cell));
 }
 
-// Means are over seeds and nothing else. What the table would make today comes first.
+// Means are over seeds and nothing else. What the table would make today comes first. Each seed
+// chooses for itself: a choice has no such order.
 void keep_comparable(ResultTable& table) {
-  const Experiment& experiment = table.experiment;
-  for (std::size_t k = 0; k < experiment.rows.size() * experiment.columns.size(); ++k) {
-    std::vector<Cell>& cells = table.lines[k].cells;
-    const std::size_t columns = experiment.columns.size();
-    std::stable_partition(cells.begin(), cells.end(), [&](const Cell& cell) {
-      return is_made_by(cell, experiment, experiment.rows[k / columns],
-                        experiment.columns[k % columns]);
-    });
+  for (Line& line : table.lines) {
+    if (table.is_choice(line)) continue;
+    std::vector<Cell>& cells = line.cells;
+    std::stable_partition(cells.begin(), cells.end(),
+                          [&](const Cell& cell) { return table.makes(line, cell); });
     table.left_out +=
         std::erase_if(cells, [&](const Cell& cell) { return !are_alike(cells.front(), cell); });
   }
+}
+
+// As the choice says, of the row and column that it names.
+bool is_chosen_by(const Cell& cell, const Experiment& experiment) {
+  for (const Row& row : experiment.rows) {
+    for (const Column& column : experiment.columns) {
+      if (cell.chosen != row.name + ", " + column.name) continue;
+      return is_made_by(cell, experiment, chosen_row(row, *experiment.choice),
+                        chosen_column(column));
+    }
+  }
+  return false;
 }
 
 std::optional<double> find_number(const std::map<std::string, double>& numbers,
@@ -187,20 +198,25 @@ bool ResultTable::is_choice(const Line& line) const {
   return experiment.choice.has_value() && &line == &lines.back();
 }
 
+bool ResultTable::makes(const Line& line, const Cell& cell) const {
+  if (is_choice(line)) return is_chosen_by(cell, experiment);
+  const auto place = static_cast<std::size_t>(&line - lines.data());
+  const std::size_t columns = experiment.columns.size();
+  return is_made_by(cell, experiment, experiment.rows[place / columns],
+                    experiment.columns[place % columns]);
+}
+
 std::string ResultTable::title() const {
   return experiment.title.empty() ? experiment.name : experiment.title;
 }
 
 std::string ResultTable::column_text(const Line& line) const {
-  std::vector<std::string> chosen;  // each seed chooses for itself
+  std::set<std::string> chosen;  // each seed chooses for itself
   for (const Cell& cell : line.cells) {
-    if (cell.chosen.empty()) continue;
-    if (std::find(chosen.begin(), chosen.end(), cell.chosen) == chosen.end()) {
-      chosen.push_back(cell.chosen);
-    }
+    if (!cell.chosen.empty()) chosen.insert(cell.chosen);
   }
   std::string text = line.column;
-  for (const std::string& one : chosen) text += (one == chosen.front() ? ": " : "; ") + one;
+  for (const std::string& one : chosen) text += (one == *chosen.begin() ? ": " : "; ") + one;
   return text;
 }
 

@@ -44,6 +44,8 @@ struct ResultTable {
   std::size_t cells() const;  // of the lines that have one
   const Line& line(std::size_t row, std::size_t column) const;
   bool is_choice(const Line& line) const;
+  // Whether the table, as it is now, would make this cell of the line so.
+  bool makes(const Line& line, const Cell& cell) const;
   std::string title() const;
   // Of a choice also what was chosen.
   std::string column_text(const Line& line) const;
