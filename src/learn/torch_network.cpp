@@ -8,6 +8,7 @@
 #include "diml/error.h"
 #include "diml/network.h"
 #include "diml/threads.h"
+#include "finish.h"
 #include "fold.h"
 #include "residual.h"
 #include "torch_grid_maker.h"
@@ -142,10 +143,17 @@ class ResidualNetwork final : public TorchNetwork {
   };
 
   torch::Tensor run(const torch::Tensor& pixels) override {
-    const Convolve convolve = [&](const ConvolutionLayer& layer, const torch::Tensor& map) {
+    const Convolve convolve = [&](const ConvolutionLayer& layer, const torch::Tensor& map,
+                                  const Finish& finish) {
       const Loaded& loaded = layers_.at(layer.name);
-      return torch::conv2d(map, loaded.kernel, loaded.bias, dim(layer.stride),
-                           dim(layer.padding()));
+      const auto convolved = [&](const torch::Tensor& bias) {
+        return torch::conv2d(map, loaded.kernel, bias, dim(layer.stride), dim(layer.padding()));
+      };
+      // oneDNN adds a bias on the way.
+      if (device_.is_cpu() || !finish.relu) return finished(convolved(loaded.bias), finish);
+      torch::Tensor result = convolved({});
+      learn::finish_(result, loaded.bias, finish.shortcut);
+      return result;
     };
     TensorTap tap;
     if (params_.tap) {
@@ -156,7 +164,7 @@ class ResidualNetwork final : public TorchNetwork {
       };
     }
     const torch::Tensor map = run_residual(architecture_, pixels, convolve, tap);
-    return projection_ ? convolve(*projection_, map) : map;
+    return projection_ ? convolve(*projection_, map, {}) : map;
   }
 
   Architecture architecture_;

@@ -1,6 +1,7 @@
 #include "diml/learn/trainable_network.h"
 
 #include "diml/error.h"
+#include "finish.h"
 #include "fold.h"
 #include "frozen_norm.h"
 #include "residual.h"
@@ -74,16 +75,21 @@ torch::Tensor TrainableNetwork::normalised(const ConvolutionLayer& layer,
 torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
   // Casts where autocast would make them: the gradient passes through to what is learnt.
   const FrozenNorms::Channels channels = norms_->channels(scales_, shifts_, type_);
-  const torch::Tensor map =
-      run_residual(architecture_, in_layout_of(device_, pixels.to(type_)),
-                   [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
-                     const std::size_t place = place_.at(layer.name);
-                     const torch::Tensor kernel = scaled_kernel(
-                         parameters_.at(layer.name + ".weight"), channels.factors[place], type_);
-                     return torch::conv2d(input, kernel, channels.biases[place],
-                                          static_cast<std::int64_t>(layer.stride),
-                                          static_cast<std::int64_t>(layer.padding()));
-                   });
+  const torch::Tensor map = run_residual(
+      architecture_, in_layout_of(device_, pixels.to(type_)),
+      [&](const ConvolutionLayer& layer, const torch::Tensor& input, const Finish& finish) {
+        const std::size_t place = place_.at(layer.name);
+        const torch::Tensor kernel =
+            scaled_kernel(parameters_.at(layer.name + ".weight"), channels.factors[place], type_);
+        const torch::Tensor& bias = channels.biases[place];
+        const auto stride = static_cast<std::int64_t>(layer.stride);
+        const auto padding = static_cast<std::int64_t>(layer.padding());
+        // oneDNN adds a bias on the way.
+        if (device_.is_cpu() || !finish.relu) {
+          return finished(torch::conv2d(input, kernel, bias, stride, padding), finish);
+        }
+        return finished_convolution(input, kernel, bias, finish.shortcut, stride, padding);
+      });
   const torch::Tensor& projection = parameters_.at("projection.weight");
   return torch::conv2d(map, projection.unsqueeze(-1).unsqueeze(-1).to(type_),
                        parameters_.at("projection.bias").to(type_))
@@ -93,11 +99,12 @@ torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
 void TrainableNetwork::calibrate(const torch::Tensor& pixels) {
   const torch::NoGradGuard no_gradient;
   run_residual(
-      architecture_, pixels, [&](const ConvolutionLayer& layer, const torch::Tensor& input) {
+      architecture_, pixels,
+      [&](const ConvolutionLayer& layer, const torch::Tensor& input, const Finish& finish) {
         const torch::Tensor map = convolved(layer, input);
         statistics_.at(layer.norm + ".running_mean").copy_(map.mean({0, 2, 3}));
         statistics_.at(layer.norm + ".running_var").copy_(map.var({0, 2, 3}, /*unbiased=*/false));
-        return normalised(layer, map);
+        return finished(normalised(layer, map), finish);
       });
   take_statistics();
 }
