@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device.h"
 #include "finish.h"
 
 namespace diml::learn::kernels {
@@ -97,6 +98,7 @@ void run_finish(const Rows& shape, void* map, const void* bias, const void* shor
   finish_kernel<T><<<blocks, kThreads, 0, stream>>>(
       static_cast<V*>(map), static_cast<const V*>(bias), static_cast<const V*>(shortcut), vectors,
       static_cast<unsigned>(shape.channels / V::kSize));
+  cuda::check(cudaGetLastError(), "start a kernel");
 }
 
 template <typename T>
@@ -108,6 +110,7 @@ void run_backward(const Rows& shape, const void* gradient, const void* map, void
   backward_kernel<T>
       <<<blocks, kThreads, 0, stream>>>(static_cast<const V*>(gradient), static_cast<const V*>(map),
                                         static_cast<V*>(before), parts, shape.rows, of_row);
+  cuda::check(cudaGetLastError(), "start a kernel");
 }
 
 std::size_t vector_of(MapType type) {
