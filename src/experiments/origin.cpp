@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -49,6 +50,19 @@ std::ptrdiff_t made_otherwise(const ResultTable& table) {
   });
 }
 
+// Rows whose cells look at two networks: one seed, trained twice on a GPU, gives two.
+std::vector<std::string> trained_twice(const ResultTable& table) {
+  std::map<std::pair<std::string, std::string>, std::string> seen;  // row and seed: the weights
+  std::vector<std::string> rows;
+  for (const Line& line : table.lines) {
+    for (const Cell& cell : line.cells) {
+      const auto [first, is_new] = seen.try_emplace({line.row, cell.seed}, cell.weights);
+      if (!is_new && first->second != cell.weights) gather(rows, line.row);
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::string origin_of(const ResultTable& table) {
@@ -88,6 +102,9 @@ std::string origin_of(const ResultTable& table) {
   if (table.left_out > 0) {
     parts.push_back(counted(table.left_out, "file") +
                     " left out that differ in more than the seed");
+  }
+  if (const std::vector<std::string> rows = trained_twice(table); !rows.empty()) {
+    parts.push_back("cells of more than one training: " + joined(rows));
   }
   if (!seeds.empty()) parts.push_back((seeds.size() > 1 ? "seeds " : "seed ") + joined(seeds));
   if (!epochs.empty())

@@ -68,6 +68,16 @@ TEST_F(Report, TakesNoMeanOfWhatDiffersInMoreThanTheSeed) {
       holds(page, "\n5 of 6 cells; 2 files left out that differ in more than the seed; seed 0; "));
 }
 
+TEST_F(Report, SaysWhichRowsShowTwoNetworks) {
+  put_main();
+  Cell again = cell("main", "Margin", "structural", 64.5);
+  again.weights = "another";
+  put(again);
+  report();
+  EXPECT_TRUE(holds(read("docs/results.md"),
+                    "\n5 of 6 cells; cells of more than one training: Margin; seed 0; "));
+}
+
 TEST_F(Report, SaysHowManyCellsTheTableWouldMakeOtherwise) {
   put_main();
   Cell longer = cell("main", "Margin", "structural", 64.5);
