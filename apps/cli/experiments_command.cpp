@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "diml/error.h"
+#include "diml/output_file.h"
 #include "diml/run_experiments.h"
 #include "diml/threads.h"
 #include "interrupt.h"
@@ -45,10 +46,8 @@ double seconds_from(const std::string& text) {
 }
 
 // Before anything is trained for it.
-void make_folder(const std::string& path) {
-  std::error_code failed;
-  fs::create_directories(path, failed);
-  if (failed) throw Error(path + ": cannot be made: " + failed.message());
+void make_own_folder(const std::string& path) {
+  make_folder(path);
   if (::access(path.c_str(), W_OK) != 0) throw Error(path + ": cannot be written to");
 }
 
@@ -208,8 +207,8 @@ void RunCommand::run() {
   } else if (!one.empty()) {
     here(plan);
   } else {
-    make_folder(params.results);
-    make_folder(params.runs);
+    make_own_folder(params.results);
+    make_own_folder(params.runs);
     make_all(plan);
   }
   if (Interrupt::asked()) throw Error("stopped; the same command goes on");

@@ -6,6 +6,9 @@
 
 namespace diml {
 
+// With those above it. One that is there already will do.
+void make_folder(const std::string& path);
+
 // A name that was put into the file's folder, or taken from it, outlives a power cut once the
 // folder is synced; a file system that cannot sync folders loses nothing.
 void sync_folder_of(const std::string& path);

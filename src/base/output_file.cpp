@@ -26,6 +26,12 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
+void make_folder(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  if (failed) throw Error(path + ": cannot be made: " + failed.message());
+}
+
 void sync_folder_of(const std::string& path) {
   const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;

@@ -1,5 +1,4 @@
 #include <cstdio>
-#include <filesystem>
 
 #include "diml/critters.h"
 #include "diml/error.h"
@@ -26,7 +25,6 @@ void write_text(const std::string& path, const std::string& text) {
 
 void write_critters(const std::string& folder, const CrittersParams& params,
                     const Progress& progress) {
-  namespace fs = std::filesystem;
   if (params.classes < 1 || params.images_per_class < 1)
     throw Error("critters need classes, and images in them");
   const std::size_t count = params.classes * params.images_per_class;
@@ -34,14 +32,9 @@ void write_critters(const std::string& folder, const CrittersParams& params,
   const auto image_name = [&](std::size_t k) {
     return class_name(k / params.images_per_class) + "/" + numbered("critter_%06zu.jpg", k + 1);
   };
-  const auto make_folder = [&folder](const std::string& name) {
-    std::error_code failed;
-    fs::create_directories(folder + "/" + name, failed);
-    if (failed) throw Error(folder + ": cannot be written: " + failed.message());
-  };
   for (std::size_t label = 0; label < params.classes; ++label)
-    make_folder("images/" + class_name(label));
-  make_folder("parts");
+    make_folder(folder + "/images/" + class_name(label));
+  make_folder(folder + "/parts");
 
   std::vector<std::string> boxes(count);
   std::vector<std::string> locations(count);

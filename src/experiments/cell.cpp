@@ -59,9 +59,7 @@ void write_cell(const std::string& path, const Cell& cell) {
   }
   if (!cell.data.empty()) json["data"] = cell.data;
   if (!cell.chosen.empty()) json["chosen"] = cell.chosen;
-  std::error_code failed;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-  if (failed) throw Error(path + ": its folder cannot be made: " + failed.message());
+  make_folder(std::filesystem::path(path).parent_path().string());
   OutputFile file(path);
   file.write(json.dump(2) + "\n");
   file.commit();

@@ -1,6 +1,5 @@
 #include <filesystem>
 
-#include "diml/error.h"
 #include "diml/input_file.h"
 #include "diml/output_file.h"
 #include "plot.h"
@@ -40,9 +39,7 @@ std::vector<std::string> write_report(const ReportParams& params) {
   const std::string page = markdown_of(tables, about_text(params.experiments));
   const fs::path out = params.out;
   const std::string folder = (out / "results").string();
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) throw Error(folder + ": cannot be made: " + failed.message());
+  make_folder(folder);
   Writer writer;
   for (const ResultTable& table : tables) {
     const std::string base = folder + "/" + table.file_name("");

@@ -32,9 +32,7 @@ using Json = nlohmann::ordered_json;
 class Lock {
  public:
   explicit Lock(const std::string& folder) {
-    std::error_code failed;
-    fs::create_directories(folder, failed);
-    if (failed) throw Error(folder + ": cannot be made: " + failed.message());
+    make_folder(folder);
     const std::string path = folder + "/lock";
     file_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
     if (file_ < 0) throw Error(path + ": cannot be written: " + std::strerror(errno));

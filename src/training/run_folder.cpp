@@ -80,9 +80,7 @@ RunFolder::RunFolder(std::string path, bool fresh) : path_(std::move(path)), fre
 RunFolder::~RunFolder() = default;
 
 void RunFolder::begin(const learn::TrainConfig& config) {
-  std::error_code failed;
-  fs::create_directories(path_ + "/last", failed);
-  if (failed) throw Error(path_ + ": cannot be made: " + failed.message());
+  make_folder(path_ + "/last");
   events_ = std::make_unique<Events>(
       path_,
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(),
