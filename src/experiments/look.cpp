@@ -42,13 +42,15 @@ const std::vector<Field>& fields() {
                                          field("cut_from", &Look::cut_from),
                                          field("global_weight", &Look::global_weight),
                                          field("structural_weight", &Look::structural_weight),
+                                         field("centre", &Look::centre),
                                          field("method", &Look::method)};
   return all;
 }
 
 [[noreturn]] void refuse(const std::string& name, const std::string& value,
                          const std::string& example) {
-  throw Error(name + " cannot be '" + value + "': it takes a number, such as " + example);
+  throw Error(name + " cannot be '" + value + "': it takes " +
+              (example == "false" ? "true or false" : "a number, such as " + example));
 }
 
 std::size_t pixels(const std::string& name, const std::string& text) {

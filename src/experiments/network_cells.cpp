@@ -3,6 +3,7 @@
 #include <chrono>
 #include <tuple>
 
+#include "diml/centre.h"
 #include "diml/dataset.h"
 #include "diml/embed_parts.h"
 #include "diml/embed_together.h"
@@ -25,7 +26,7 @@ double seconds_since(Clock::time_point start) {
 auto grids_of(const PlannedCell& cell) {
   const Look& look = cell.look;
   return std::make_tuple(cell.quantity, look.split, look.grid, look.pooling, look.resize, look.crop,
-                         cell.quantity == Quantity::parts ? look.lambda : 0.0);
+                         look.centre, cell.quantity == Quantity::parts ? look.lambda : 0.0);
 }
 
 Dataset images_of(const std::string& split, const RunParams& params) {
@@ -35,6 +36,27 @@ Dataset images_of(const std::string& split, const RunParams& params) {
   std::erase_if(data.samples,
                 [&](const Sample& sample) { return !held_out.contains(sample.label); });
   return data;
+}
+
+// What a network that is looked at on this split was trained on.
+Dataset trained_on(const std::string& split, const RunParams& params) {
+  Dataset data = load_dataset(params.dataset, params.root, Split::train);
+  if (split == "test") return data;
+  const std::set<std::int64_t> held_out = held_out_classes(data);
+  std::erase_if(data.samples,
+                [&](const Sample& sample) { return held_out.contains(sample.label); });
+  return data;
+}
+
+std::vector<std::string> paths_of(const Dataset& data) {
+  std::vector<std::string> paths;
+  paths.reserve(data.samples.size());
+  for (const Sample& sample : data.samples) paths.push_back(sample.path);
+  return paths;
+}
+
+Orientation orientation_of(const Dataset& data) {
+  return data.own_photos ? Orientation::exif : Orientation::as_stored;
 }
 
 class Looker {
@@ -59,13 +81,24 @@ class Looker {
     how.network.projection = projection;
     if (!look.resize.empty()) how.preprocessing["resize"] = look.resize;
     if (!look.crop.empty()) how.preprocessing["crop"] = look.crop;
-    OpenedNetwork network = open_network(model, how);
+    OpenedNetwork network =
+        look.centre ? opened_centred(model, how, look.split) : open_network(model, how);
     return {std::move(network.network),
             network.preprocessing,
             {.grid = look.grid,
              .pooling = pooling_rule_from(look.pooling),
              .batch = default_batch(params_.device),
              .threads = params_.threads}};
+  }
+
+  OpenedNetwork opened_centred(const std::string& path, const OpenNetworkParams& how,
+                               const std::string& split) const {
+    Model model = load_model(path);
+    from_text(how.preprocessing, model.preprocessing);
+    const Dataset data = trained_on(split, params_);
+    model = centred(model, paths_of(data),
+                    {.network = how.network, .orientation = orientation_of(data)});
+    return {make_network(model, how.network), model.preprocessing, ""};
   }
 
   MatchParams match_of(const Look& look) const {
@@ -79,13 +112,11 @@ class Looker {
   bool retrieval(const std::vector<const PlannedCell*>& cells, const std::function<bool()>& stop,
                  const std::function<void(const PlannedCell&, const Seen&)>& sink) {
     auto start = Clock::now();
-    std::vector<std::string> paths;
-    for (const Sample& sample : data_.samples) paths.push_back(sample.path);
     ProcessGroup alone;
     EmbedFilesParams how;
-    if (data_.own_photos) how.orientation = Orientation::exif;
+    how.orientation = orientation_of(data_);
     const std::optional<EmbeddedFiles> files =
-        embed_to_memory(alone, embedder_, paths, how, {}, stop);
+        embed_to_memory(alone, embedder_, paths_of(data_), how, {}, stop);
     if (!files) return false;
     std::vector<std::int64_t> labels;
     for (const std::size_t index : files->kept) labels.push_back(data_.samples[index].label);
