@@ -56,6 +56,7 @@ Model centred(const Model& model, std::span<const std::string> photos, const Cen
     bias[d] = static_cast<float>(bias[d] - sum[d] / static_cast<double>(photos.size()));
   }
   result.tensors["projection.bias"] = make_tensor({dim}, bias);
+  result.provenance += "; centred by " + std::to_string(photos.size()) + " photos";
   return result;
 }
 

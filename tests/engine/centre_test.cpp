@@ -57,6 +57,7 @@ TEST(Centre, EmbeddingsHaveNothingInCommonAndDifferAsBefore) {
   }
   EXPECT_EQ(result.tensors.at("projection.weight").bytes,
             model.tensors.at("projection.weight").bytes);
+  EXPECT_EQ(result.provenance, "random weights, seed 3; centred by 4 photos");
 }
 
 TEST(Centre, WhatCannotBeCentredIsRefused) {
