@@ -140,7 +140,6 @@ void define_centre(CLI::App& command, Run& chosen) {
       ->required();
   options->images.define_dataset(command);
   options->images.define_images(command);
-  command.remove_option(command.get_option("--skip-bad"));
   command.add_option("--out", options->out, "The .safetensors file to write")->required();
   command.add_option("--device", options->device, "Where the network runs: cpu, cuda or cuda:1")
       ->capture_default_str();
@@ -165,11 +164,14 @@ void define_centre(CLI::App& command, Run& chosen) {
       params.network.device = options->device;
       params.network.threads = options->threads;
       params.orientation = photos.orientation;
+      params.bad = options->images.bad();
       const Interrupt interrupt;
-      const Model model = centred(load_model(path), photos.list.paths, params,
-                                  progress_bar("centre"), Interrupt::asked);
-      save_model(options->out, model);
-      print(options->out, model);
+      const std::optional<Centred> result = centred(load_model(path), photos.list.paths, params,
+                                                    progress_bar("centre"), Interrupt::asked);
+      if (!result) throw Error("stopped: nothing was written");
+      report_bad(result->bad, photos.list.paths.size(), "");
+      save_model(options->out, result->model);
+      print(options->out, result->model);
     };
   });
 }

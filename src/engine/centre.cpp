@@ -23,8 +23,9 @@ Model with_length(Model model) {
 
 }  // namespace
 
-Model centred(const Model& model, std::span<const std::string> photos, const CentreParams& params,
-              const Progress& progress, const std::function<bool()>& stop) {
+std::optional<Centred> centred(const Model& model, std::span<const std::string> photos,
+                               const CentreParams& params, const Progress& progress,
+                               const std::function<bool()>& stop) {
   if (!model.has_projection()) {
     throw Error("a network without projection cannot be centred: train one");
   }
@@ -37,26 +38,28 @@ Model centred(const Model& model, std::span<const std::string> photos, const Cen
                      .threads = params.network.threads});
   std::vector<double> sum(dim, 0.0);
   std::size_t done = 0;
-  embedder.embed_files(
-      photos, params.orientation, BadImages::stop, [&](const EmbeddedBatch& batch) {
-        for (std::size_t k = 0; k < batch.indices.size(); ++k) {
-          const float* global = batch.globals.data() + k * (dim + 1);
-          for (std::size_t d = 0; d < dim; ++d) {
-            sum[d] += static_cast<double>(global[d]) / static_cast<double>(global[dim]);
-          }
-        }
-        done += batch.count;
-        if (progress) progress(done, photos.size());
-        return !(stop && stop());
-      });
-  if (done < photos.size()) throw Error("stopped: nothing was written");
-  Model result = model;
+  Centred result{model};
+  embedder.embed_files(photos, params.orientation, params.bad, [&](const EmbeddedBatch& batch) {
+    for (std::size_t k = 0; k < batch.indices.size(); ++k) {
+      const float* global = batch.globals.data() + k * (dim + 1);
+      for (std::size_t d = 0; d < dim; ++d) {
+        sum[d] += static_cast<double>(global[d]) / static_cast<double>(global[dim]);
+      }
+    }
+    for (const BadImage& bad : batch.bad) result.bad.push_back(bad.why);
+    done += batch.count;
+    if (progress) progress(done, photos.size());
+    return !(stop && stop());
+  });
+  if (done < photos.size()) return {};
+  const std::size_t seen = photos.size() - result.bad.size();
+  if (seen == 0) throw Error("none of the photos to centre by could be read");
   std::vector<float> bias = model.tensors.at("projection.bias").floats();
   for (std::size_t d = 0; d < dim; ++d) {
-    bias[d] = static_cast<float>(bias[d] - sum[d] / static_cast<double>(photos.size()));
+    bias[d] = static_cast<float>(bias[d] - sum[d] / static_cast<double>(seen));
   }
-  result.tensors["projection.bias"] = make_tensor({dim}, bias);
-  result.provenance += "; centred by " + std::to_string(photos.size()) + " photos";
+  result.model.tensors["projection.bias"] = make_tensor({dim}, bias);
+  result.model.provenance += "; centred by " + std::to_string(seen) + " photos";
   return result;
 }
 

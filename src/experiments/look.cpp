@@ -18,6 +18,7 @@ namespace {
 
 struct Field {
   std::string name;
+  std::string kind;  // of value
   std::function<bool(Look&, const std::string&)> set;
   std::function<std::string(const Look&)> get;
 };
@@ -25,7 +26,7 @@ struct Field {
 template <typename Value>
 Field field(const char* name, Value Look::*member) {
   return {
-      name,
+      name, text::kind_of(Value{}),
       [=](Look& look, const std::string& value) { return text::from_text(value, look.*member); },
       [=](const Look& look) { return text::to_text(look.*member); }};
 }
@@ -47,15 +48,14 @@ const std::vector<Field>& fields() {
   return all;
 }
 
-[[noreturn]] void refuse(const std::string& name, const std::string& value,
+[[noreturn]] void refuse(const std::string& name, const std::string& value, const std::string& kind,
                          const std::string& example) {
-  throw Error(name + " cannot be '" + value + "': it takes " +
-              (example == "false" ? "true or false" : "a number, such as " + example));
+  throw Error(name + " cannot be '" + value + "': it takes " + kind + ", such as " + example);
 }
 
 std::size_t pixels(const std::string& name, const std::string& text) {
   std::size_t value = 0;
-  if (!text::from_text(text, value)) refuse(name, text, "256");
+  if (!text::from_text(text, value)) refuse(name, text, text::kind_of(value), "256");
   return value;
 }
 
@@ -66,7 +66,7 @@ void set(Look& look, const std::string& name, const std::string& value) {
   for (const Field& one : fields()) {
     known.push_back(one.name);
     if (one.name != name) continue;
-    if (!one.set(look, value)) refuse(name, value, one.get(Look{}));
+    if (!one.set(look, value)) refuse(name, value, one.kind, one.get(Look{}));
     if (name == "split" && value != "test" && value != "val") {
       throw Error("split cannot be '" + value + "': there are test and val");
     }

@@ -45,7 +45,7 @@ double length_of(const std::vector<double>& vector) {
 TEST(Centre, EmbeddingsHaveNothingInCommonAndDifferAsBefore) {
   constexpr std::size_t kDim = 24;
   const Model model = make_model("small", StridePlace::in_3x3, kDim, 3);
-  const Model result = centred(model, kPhotos, {});
+  const Model result = centred(model, kPhotos, {})->model;
   const std::vector<float> before = maps_of(model);
   const std::vector<float> after = maps_of(result);
   const std::vector<double> common = mean_of(before, kDim);
@@ -66,8 +66,25 @@ TEST(Centre, WhatCannotBeCentredIsRefused) {
   const Model model = make_model("small", StridePlace::in_3x3, 8, 3);
   expect_refused([&] { centred(model, {}, {}); }, "no photos");
   expect_refused([&] { centred(model, std::vector<std::string>{"none.jpg"}, {}); }, "none.jpg");
+  const std::vector<std::string> none = {"none.jpg"};
+  expect_refused([&] { centred(model, none, {.bad = BadImages::skip}); }, "none of the photos");
+}
+
+TEST(Centre, WhatCannotBeReadIsLeftOutAndToldWhereThatIsWanted) {
+  const Model model = make_model("small", StridePlace::in_3x3, 8, 3);
+  std::vector<std::string> more = kPhotos;
+  more.insert(more.begin() + 1, "none.jpg");
+  const std::optional<Centred> result = centred(model, more, {.bad = BadImages::skip});
+  ASSERT_EQ(result->bad.size(), 1u);
+  EXPECT_NE(result->bad.front().find("none.jpg"), std::string::npos);
+  EXPECT_EQ(result->model.tensors.at("projection.bias").bytes,
+            centred(model, kPhotos, {})->model.tensors.at("projection.bias").bytes);
+}
+
+TEST(Centre, AStopIsNoModel) {
+  const Model model = make_model("small", StridePlace::in_3x3, 8, 3);
   const std::vector<std::string> many(200, kPhotos.front());
-  expect_refused([&] { centred(model, many, {}, {}, [] { return true; }); }, "stopped");
+  EXPECT_FALSE(centred(model, many, {}, {}, [] { return true; }));
 }
 
 }  // namespace
