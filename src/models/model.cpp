@@ -22,6 +22,14 @@ Tensor random_normal(std::vector<std::size_t> shape, double deviation, Random& r
   return make_tensor(std::move(shape), values);
 }
 
+Tensor random_uniform(std::vector<std::size_t> shape, double bound, Random& random) {
+  std::size_t count = 1;
+  for (const std::size_t size : shape) count *= size;
+  std::vector<float> values(count);
+  for (float& value : values) value = static_cast<float>(random.uniform(-bound, bound));
+  return make_tensor(std::move(shape), values);
+}
+
 Tensor constant(std::size_t count, float value) {
   return make_tensor({count}, std::vector<float>(count, value));
 }
@@ -112,10 +120,10 @@ void save_model(const std::string& path, const Model& model) {
 
 void add_projection(Model& model, std::size_t dim, std::uint64_t seed) {
   const std::size_t channels = make_architecture(model.architecture, model.stride).channels();
+  const double bound = std::sqrt(1.0 / static_cast<double>(channels));
   Random random(seed);
-  model.tensors["projection.weight"] =
-      random_normal({dim, channels}, std::sqrt(1.0 / static_cast<double>(channels)), random);
-  model.tensors["projection.bias"] = constant(dim, 0.0F);
+  model.tensors["projection.weight"] = random_uniform({dim, channels}, bound, random);
+  model.tensors["projection.bias"] = random_uniform({dim}, bound, random);
 }
 
 Model make_model(std::string_view architecture, StridePlace stride, std::size_t dim,
