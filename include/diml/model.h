@@ -71,6 +71,8 @@ Model import_model(const std::string& path, const ImportParams& params = {});
 // seed. dim: of the projection, 0 for none.
 Model make_model(std::string_view architecture, StridePlace stride, std::size_t dim,
                  std::uint64_t seed);
+// Uniform within 1 / sqrt(channels), weights and bias, as PyTorch's linear layers begin: an
+// optimiser whose steps do not grow with the weights turns small ones sooner.
 void add_projection(Model& model, std::size_t dim, std::uint64_t seed);
 
 }  // namespace diml

@@ -14,19 +14,12 @@ namespace {
 // Keys of the metadata begin with it, so that they do not meet those of other programs.
 const std::string kPrefix = "diml.";
 
-Tensor random_normal(std::vector<std::size_t> shape, double deviation, Random& random) {
+template <typename Draw>
+Tensor random_tensor(std::vector<std::size_t> shape, const Draw& draw) {
   std::size_t count = 1;
   for (const std::size_t size : shape) count *= size;
   std::vector<float> values(count);
-  for (float& value : values) value = static_cast<float>(deviation * random.normal());
-  return make_tensor(std::move(shape), values);
-}
-
-Tensor random_uniform(std::vector<std::size_t> shape, double bound, Random& random) {
-  std::size_t count = 1;
-  for (const std::size_t size : shape) count *= size;
-  std::vector<float> values(count);
-  for (float& value : values) value = static_cast<float>(random.uniform(-bound, bound));
+  for (float& value : values) value = static_cast<float>(draw());
   return make_tensor(std::move(shape), values);
 }
 
@@ -122,8 +115,9 @@ void add_projection(Model& model, std::size_t dim, std::uint64_t seed) {
   const std::size_t channels = make_architecture(model.architecture, model.stride).channels();
   const double bound = std::sqrt(1.0 / static_cast<double>(channels));
   Random random(seed);
-  model.tensors["projection.weight"] = random_uniform({dim, channels}, bound, random);
-  model.tensors["projection.bias"] = random_uniform({dim}, bound, random);
+  const auto draw = [&] { return random.uniform(-bound, bound); };
+  model.tensors["projection.weight"] = random_tensor({dim, channels}, draw);
+  model.tensors["projection.bias"] = random_tensor({dim}, draw);
 }
 
 Model make_model(std::string_view architecture, StridePlace stride, std::size_t dim,
@@ -139,9 +133,10 @@ Model make_model(std::string_view architecture, StridePlace stride, std::size_t 
   Random random(seed);
   for (const ConvolutionLayer& layer : layers_of(make_architecture(architecture, stride))) {
     const std::size_t fan_in = layer.inputs * layer.kernel * layer.kernel;
+    const double deviation = std::sqrt(2.0 / static_cast<double>(fan_in));
     model.tensors[layer.name + ".weight"] =
-        random_normal({layer.outputs, layer.inputs, layer.kernel, layer.kernel},
-                      std::sqrt(2.0 / static_cast<double>(fan_in)), random);
+        random_tensor({layer.outputs, layer.inputs, layer.kernel, layer.kernel},
+                      [&] { return deviation * random.normal(); });
     model.tensors[layer.norm + ".weight"] = constant(layer.outputs, 1.0F);
     model.tensors[layer.norm + ".bias"] = constant(layer.outputs, 0.0F);
     model.tensors[layer.norm + ".running_mean"] = constant(layer.outputs, 0.0F);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 
 #include <torch/version.h>
 // PyTorch's own packages leave out Gloo's headers.
@@ -36,6 +37,22 @@ std::chrono::seconds timeout() {
   return std::chrono::seconds(variable("DIML_TIMEOUT").empty() ? kSeconds
                                                                : number_in("DIML_TIMEOUT"));
 }
+
+// While it lives, writing to a process that has ended is an error and not the end of this one: the
+// libraries below write as they do under Python, which ignores the signal. A handler of whoever
+// embeds this stays.
+class BrokenPipesAreErrors {
+ public:
+  BrokenPipesAreErrors() : before_(std::signal(SIGPIPE, SIG_IGN)) {
+    if (before_ != SIG_DFL) std::signal(SIGPIPE, before_);
+  }
+  ~BrokenPipesAreErrors() { std::signal(SIGPIPE, before_); }
+  BrokenPipesAreErrors(const BrokenPipesAreErrors&) = delete;
+  BrokenPipesAreErrors& operator=(const BrokenPipesAreErrors&) = delete;
+
+ private:
+  void (*before_)(int);
+};
 
 // Over the network with Gloo, between GPUs with NCCL.
 class GroupRanks final : public Ranks {
@@ -204,6 +221,7 @@ class GroupRanks final : public Ranks {
     }
   }
 
+  BrokenPipesAreErrors pipes_;  // outlives the group, which may still write
   ProcessPlace place_;
   std::string remedy_;
   torch::Device carrier_;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include <signal.h>
@@ -65,8 +66,19 @@ class EmbedRanks : public PhotoFolder {
            ++wait) {
         std::this_thread::sleep_for(1ms);
       }
+      EXPECT_TRUE(ignores(process, SIGPIPE)) << "a write to the other one may kill it unheard";
       ::kill(process, signal);
     });
+  }
+
+  static bool ignores(int process, int signal) {
+    std::ifstream status("/proc/" + std::to_string(process) + "/status");
+    for (std::string word; status >> word;) {
+      if (word != "SigIgn:") continue;
+      status >> word;
+      return ((std::stoull(word, nullptr, 16) >> (signal - 1)) & 1u) != 0;
+    }
+    return false;
   }
 
   static void expect_one_line(const ProgramResult& result, const std::vector<std::string>& named) {
