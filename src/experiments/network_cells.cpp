@@ -1,10 +1,8 @@
 #include "network_cells.h"
 
 #include <chrono>
-#include <optional>
 #include <tuple>
 
-#include "diml/centre.h"
 #include "diml/dataset.h"
 #include "diml/embed_parts.h"
 #include "diml/embed_together.h"
@@ -27,76 +25,24 @@ double seconds_since(Clock::time_point start) {
 auto grids_of(const PlannedCell& cell) {
   const Look& look = cell.look;
   return std::make_tuple(cell.quantity, look.split, look.grid, look.pooling, look.resize, look.crop,
-                         look.centre, cell.quantity == Quantity::parts ? look.lambda : 0.0);
-}
-
-// The training images whose classes evaluate.select val holds out, or the others.
-Dataset training_images(const RunParams& params, bool held_out) {
-  Dataset data = load_dataset(params.dataset, params.root, Split::train);
-  const std::set<std::int64_t> classes = held_out_classes(data);
-  std::erase_if(data.samples,
-                [&](const Sample& sample) { return classes.contains(sample.label) != held_out; });
-  return data;
+                         cell.quantity == Quantity::parts ? look.lambda : 0.0);
 }
 
 Dataset images_of(const std::string& split, const RunParams& params) {
-  return split == "test" ? load_dataset(params.dataset, params.root, Split::test)
-                         : training_images(params, true);
-}
-
-// What a network that is looked at on this split was trained on.
-Dataset trained_on(const std::string& split, const RunParams& params) {
-  return split == "test" ? load_dataset(params.dataset, params.root, Split::train)
-                         : training_images(params, false);
-}
-
-std::vector<std::string> paths_of(const Dataset& data) {
-  std::vector<std::string> paths;
-  paths.reserve(data.samples.size());
-  for (const Sample& sample : data.samples) paths.push_back(sample.path);
-  return paths;
-}
-
-Orientation orientation_of(const Dataset& data) {
-  return data.own_photos ? Orientation::exif : Orientation::as_stored;
-}
-
-std::optional<OpenedNetwork> opened_centred(const std::string& path, const OpenNetworkParams& how,
-                                            const std::string& split, const RunParams& params,
-                                            const std::function<bool()>& stop) {
-  Model model = load_model(path);
-  from_text(how.preprocessing, model.preprocessing);
-  const Dataset data = trained_on(split, params);
-  const std::optional<Centred> result =
-      centred(model, paths_of(data), {.network = how.network, .orientation = orientation_of(data)},
-              {}, stop);
-  if (!result) return {};
-  return OpenedNetwork{make_network(result->model, how.network), model.preprocessing, ""};
-}
-
-// nullopt where `stop` said so.
-std::optional<Embedder> opened(const std::string& model, bool projection, const Look& look,
-                               const RunParams& params, const std::function<bool()>& stop) {
-  OpenNetworkParams how;
-  how.network.device = params.device;
-  how.network.threads = params.threads;
-  how.network.projection = projection;
-  if (!look.resize.empty()) how.preprocessing["resize"] = look.resize;
-  if (!look.crop.empty()) how.preprocessing["crop"] = look.crop;
-  std::optional<OpenedNetwork> network =
-      look.centre ? opened_centred(model, how, look.split, params, stop) : open_network(model, how);
-  if (!network) return {};
-  return Embedder(std::move(network->network), network->preprocessing,
-                  {.grid = look.grid,
-                   .pooling = pooling_rule_from(look.pooling),
-                   .batch = default_batch(params.device),
-                   .threads = params.threads});
+  if (split == "test") return load_dataset(params.dataset, params.root, Split::test);
+  Dataset data = load_dataset(params.dataset, params.root, Split::train);
+  const std::set<std::int64_t> held_out = held_out_classes(data);
+  std::erase_if(data.samples,
+                [&](const Sample& sample) { return !held_out.contains(sample.label); });
+  return data;
 }
 
 class Looker {
  public:
-  Looker(Embedder embedder, const std::string& split, const RunParams& params)
-      : params_(params), data_(images_of(split, params)), embedder_(std::move(embedder)) {}
+  Looker(const std::string& model, bool projection, const Look& look, const RunParams& params)
+      : params_(params),
+        data_(images_of(look.split, params)),
+        embedder_(opened(model, projection, look)) {}
 
   // All cells of one kind of grids.
   bool look(const std::vector<const PlannedCell*>& cells, const std::function<bool()>& stop,
@@ -106,6 +52,22 @@ class Looker {
   }
 
  private:
+  Embedder opened(const std::string& model, bool projection, const Look& look) const {
+    OpenNetworkParams how;
+    how.network.device = params_.device;
+    how.network.threads = params_.threads;
+    how.network.projection = projection;
+    if (!look.resize.empty()) how.preprocessing["resize"] = look.resize;
+    if (!look.crop.empty()) how.preprocessing["crop"] = look.crop;
+    OpenedNetwork network = open_network(model, how);
+    return {std::move(network.network),
+            network.preprocessing,
+            {.grid = look.grid,
+             .pooling = pooling_rule_from(look.pooling),
+             .batch = default_batch(params_.device),
+             .threads = params_.threads}};
+  }
+
   MatchParams match_of(const Look& look) const {
     MatchParams match;
     match.marginals = marginal_rule_from(look.marginals);
@@ -117,11 +79,13 @@ class Looker {
   bool retrieval(const std::vector<const PlannedCell*>& cells, const std::function<bool()>& stop,
                  const std::function<void(const PlannedCell&, const Seen&)>& sink) {
     auto start = Clock::now();
+    std::vector<std::string> paths;
+    for (const Sample& sample : data_.samples) paths.push_back(sample.path);
     ProcessGroup alone;
     EmbedFilesParams how;
-    how.orientation = orientation_of(data_);
+    if (data_.own_photos) how.orientation = Orientation::exif;
     const std::optional<EmbeddedFiles> files =
-        embed_to_memory(alone, embedder_, paths_of(data_), how, {}, stop);
+        embed_to_memory(alone, embedder_, paths, how, {}, stop);
     if (!files) return false;
     std::vector<std::int64_t> labels;
     for (const std::size_t index : files->kept) labels.push_back(data_.samples[index].label);
@@ -192,10 +156,7 @@ bool look_at_network(const std::string& model, bool projection,
                               [&](const PlannedCell* cell) { return grids_of(*cell) == grids; });
     const std::vector<const PlannedCell*> alike(left.begin(), others);
     left.erase(left.begin(), others);
-    const Look& look = alike.front()->look;
-    std::optional<Embedder> embedder = opened(model, projection, look, params, stop);
-    if (!embedder) return false;
-    Looker looker(std::move(*embedder), look.split, params);
+    Looker looker(model, projection, alike.front()->look, params);
     if (!looker.look(alike, stop, sink)) return false;
   }
   return true;

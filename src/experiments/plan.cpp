@@ -51,10 +51,6 @@ class Planner {
                     "' is of weights that others trained: name them with --model");
       }
       for (const Column& column : experiment.columns) {
-        if (column.look.centre && !row.trained) {
-          throw Error(experiment.name + ": the column '" + column.name +
-                      "' centres what has no projection, the row '" + row.name + "'");
-        }
         expect_unseen(experiment, row, column, network);
         add_cell(network, cell_of(experiment, row, column));
       }

@@ -107,31 +107,6 @@ TEST_F(Experiments, AreTrainedEvaluatedAndReported) {
   EXPECT_TRUE(fs::exists(at("docs/results/critters-two.csv")));
 }
 
-TEST_F(Experiments, LookAtCentredNetworks) {
-  put_table(
-      "settings:\n"
-      "  {sampler.batch: 8, model.dim: 16, evaluate.rerank: 0, epochs: 1, cache_mb: 64}\n"
-      "rows:\n"
-      "  Margin: {loss.name: margin}\n"
-      "columns:\n"
-      "  plain: {rerank: 0}\n"
-      "  centred: {rerank: 0, centre: true}\n");
-  run_well(run_tables());
-  const nlohmann::json plain = cell("margin", "plain");
-  const nlohmann::json centred = cell("margin", "centred");
-  EXPECT_NE(centred["numbers"], plain["numbers"]);
-
-  // The same by hand.
-  const std::string folder = fs::directory_iterator(at("runs"))->path().string();
-  run_well({"weights", "centre", folder + "/best.safetensors", "--dataset", "critters", "--root",
-            "critters", "--out", "centred.safetensors"});
-  const nlohmann::json said = nlohmann::json::parse(
-      run_well({"evaluate", "--model", "centred.safetensors", "--dataset", "critters", "--root",
-                "critters", "--rerank", "0", "--json", "-"}))["results"][0];
-  EXPECT_DOUBLE_EQ(centred["numbers"]["p_at_1"], said["p_at_1"]);
-  EXPECT_DOUBLE_EQ(centred["numbers"]["map_at_r"], said["map_at_r"]);
-}
-
 TEST_F(Experiments, RunSideBySide) {
   const ProgramResult result = run(run_tables({"--jobs", "2"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -261,13 +261,6 @@ TEST_F(Planned, WeightsThatOthersTrainedMustBeNamed) {
   EXPECT_THROW(make_plan(params_), Error);
 }
 
-TEST_F(Planned, WhatHasNoProjectionIsNotCentred) {
-  params_.model = folder_.path() + "/weights";
-  std::ofstream(params_.model) << "weights";
-  table("t", "rows: {A: {trained: false}}\ncolumns: {plain: {centre: true}}\n");
-  EXPECT_THROW(make_plan(params_), Error);
-}
-
 // Programs that are there on every system.
 TEST(SideBySide, AllRunAndTheirEndsAreTold) {
   const TemporaryFolder folder;
