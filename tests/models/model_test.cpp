@@ -1,5 +1,7 @@
 #include "diml/model.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "base/refusal.h"
@@ -65,6 +67,29 @@ TEST(Models, ComeBackFromDiskAsTheyWere) {
   EXPECT_EQ(back.output_channels(), 24U);
   EXPECT_EQ(to_text(back.preprocessing), to_text(model.preprocessing));
   expect_same_tensors(model, back);
+}
+
+TEST(Models, ProjectionsBeginAsPyTorchsLinearLayersDo) {
+  Model model = make_model("small", StridePlace::in_3x3, 0, 1);
+  add_projection(model, 64, 7);
+  const double channels = static_cast<double>(model.tensors.at("projection.weight").shape.at(1));
+  for (const char* name : {"projection.weight", "projection.bias"}) {
+    const std::vector<float> values = model.tensors.at(name).floats();
+    double sum = 0.0;
+    double squares = 0.0;
+    for (const float value : values) {
+      EXPECT_LE(std::abs(value), 1.0 / std::sqrt(channels)) << name;
+      sum += value;
+      squares += static_cast<double>(value) * value;
+    }
+    // Uniform within 1 / sqrt(channels): variance 1 / (3 channels), here to four standard errors.
+    const double count = static_cast<double>(values.size());
+    EXPECT_NEAR(sum / count * std::sqrt(channels), 0.0, 4.0 / std::sqrt(3.0 * count)) << name;
+    EXPECT_NEAR(squares / count * channels, 1.0 / 3.0, 4.0 * std::sqrt(4.0 / 45.0 / count)) << name;
+  }
+  Model again = make_model("small", StridePlace::in_3x3, 0, 1);
+  add_projection(again, 64, 7);
+  expect_same_tensors(model, again);
 }
 
 TEST(Models, WithoutOurMetadataTellHowToBringThemIn) {
