@@ -1,10 +1,10 @@
 #include "bench_photos.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include "diml/error.h"
+#include "diml/output_file.h"
 #include "diml/random.h"
 #include "diml/threads.h"
 
@@ -27,11 +27,10 @@ Image bench_photo(std::size_t width, std::size_t height, std::size_t number) {
 void write_bench_photos(const std::string& folder, std::size_t classes, std::size_t per_class,
                         std::size_t side) {
   constexpr int kQuality = 85;
-  namespace fs = std::filesystem;
   const auto class_folder = [&](std::size_t label) {
     return folder + "/" + std::to_string(100000 + label);
   };
-  for (std::size_t label = 0; label < classes; ++label) fs::create_directories(class_folder(label));
+  for (std::size_t label = 0; label < classes; ++label) make_folder(class_folder(label));
   parallel_for(classes * per_class, 1, 0, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
       const std::vector<std::uint8_t> bytes =
