@@ -90,10 +90,14 @@ struct Run {
   Solver solver = Solver::cpu;
   CellType type = CellType::float32;
   int threads = 1;
+  bool sharp = false;  // a lambda that float32 is too narrow for
 
+  MatchParams params() const {
+    return {.transport = {.lambda = sharp ? 0.005 : TransportParams{}.lambda}};
+  }
   std::string name() const {
     return std::string(name_of(solver)) + "/" + shape.name() + "/" + name_of(type) +
-           "/threads:" + std::to_string(threads);
+           "/threads:" + std::to_string(threads) + (sharp ? "/lambda:0.005" : "");
   }
 };
 
@@ -102,9 +106,9 @@ void score_pairs(benchmark::State& state, const Run& run, std::span<const Pair> 
   const auto matcher = make_matcher(name_of(run.solver), {run.threads});
   std::vector<float> scores(pairs.size());
   std::vector<PairReport> reports(pairs.size());
-  matcher->score({grids, grids, pairs}, {}, scores, reports);  // warms up, too
+  matcher->score({grids, grids, pairs}, run.params(), scores, reports);  // warms up, too
   for (auto _ : state) {
-    matcher->score({grids, grids, pairs}, {}, scores);
+    matcher->score({grids, grids, pairs}, run.params(), scores);
     benchmark::DoNotOptimize(scores.data());
     benchmark::ClobberMemory();
   }
@@ -122,7 +126,7 @@ void score_one_pair(benchmark::State& state, const Run& run) {
   std::size_t next = 0;
   float score = 0.0f;
   for (auto _ : state) {
-    matcher->score({grids, grids, std::span(&pairs[next], 1)}, {}, std::span(&score, 1));
+    matcher->score({grids, grids, std::span(&pairs[next], 1)}, run.params(), std::span(&score, 1));
     benchmark::DoNotOptimize(score);
     next = next + 1 < pairs.size() ? next + 1 : 0;
   }
@@ -181,10 +185,12 @@ void register_match_benchmarks() {
     if (is_available(Solver::cpu)) {
       register_cpu(shape);
       register_one_pair({.shape = shape});
+      register_all_pairs({.shape = shape, .sharp = true});
     }
     for (const Solver solver : {Solver::reference, Solver::exact}) {
       if (is_available(solver)) register_few_pairs({.shape = shape, .solver = solver});
     }
+    register_few_pairs({.shape = shape, .solver = Solver::reference, .sharp = true});
   }
 }
 

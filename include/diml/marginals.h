@@ -26,8 +26,8 @@ constexpr double kNoCorrelation = 1e-6;
 struct Fallbacks {
   bool uniform_source = false;  // no source cell correlates with the target's global
   bool uniform_target = false;  // no target cell correlates with the source's global
-  bool log_domain =
-      false;  // the kernel would have left the number range: solved through logarithms
+  bool log_domain = false;  // float32 is too narrow for the kernel: solved in double or, where that
+                            // is too narrow as well, through logarithms
 
   bool any() const { return uniform_source || uniform_target || log_domain; }
   bool operator==(const Fallbacks&) const = default;

@@ -61,7 +61,7 @@ class CpuMatcher final : public Matcher {
       outputs.reports[k] = {output.iterations,
                             output.marginal_error,
                             output.converged,
-                            {output.uniform_source, output.uniform_target, false},
+                            {output.uniform_source, output.uniform_target, output.wide},
                             {}};
       if (params.certificate == Certificate::duality_gap) {
         outputs.reports[k].bracket = in_full(tasks[k - begin], params).bracket;
@@ -69,7 +69,8 @@ class CpuMatcher final : public Matcher {
     }
   }
 
-  // What the kernel does not give: the log domain, distances, certificates. All of them are rare.
+  // What the kernel does not give: the smallest lambdas, distances, certificates. All of them are
+  // rare.
   static StructuralMatch in_full(const PairTask& task, const MatchParams& params) {
     MatchParams own = params;
     own.transport.solver = Solver::cpu;

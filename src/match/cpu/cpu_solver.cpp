@@ -1,36 +1,29 @@
 #include "cpu/cpu_solver.h"
 
-#include <cmath>
-#include <utility>
-
 #include "cpu/pair_kernel.h"
 #include "reference/sinkhorn.h"
 
 namespace diml::cpu {
 namespace {
 
-// One pair's float32 results, before they become a StructuralMatch or a TransportPlan.
+// One pair's results, before they become a StructuralMatch or a TransportPlan.
 struct PairArrays {
   PairArrays(std::size_t rows, std::size_t cols)
-      : plan(rows * cols), similarity(rows * cols), source(rows), target(cols), scaling(cols) {
+      : plan(rows * cols), similarity(rows * cols), source(rows), target(cols), potential(cols) {
     output.plan = plan.data();
     output.similarity = similarity.data();
     output.source_marginal = source.data();
     output.target_marginal = target.data();
-    output.target_scaling = scaling.data();
+    output.target_potential = potential.data();
   }
 
-  TransportPlan to_plan(double lambda) const {
-    std::vector<double> potential(scaling.size());
-    for (std::size_t j = 0; j < scaling.size(); ++j) {
-      potential[j] = lambda * std::log(static_cast<double>(scaling[j]));
-    }
-    return {
-        source.size(),     target.size(),         {plan.begin(), plan.end()}, std::move(potential),
-        output.iterations, output.marginal_error, output.converged,           false};
+  TransportPlan to_plan() const {
+    return {source.size(),     target.size(),         {plan.begin(), plan.end()}, potential,
+            output.iterations, output.marginal_error, output.converged,           output.wide};
   }
 
-  std::vector<float> plan, similarity, source, target, scaling;
+  std::vector<float> plan, similarity, source, target;
+  std::vector<double> potential;
   PairOutput output;
 };
 
@@ -53,7 +46,7 @@ TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const Transp
   PairWorkspace workspace;
   solve_similarity(similarity.data(), source.data(), target.data(), cost.rows, cost.cols,
                    pair_params({.transport = params}), workspace, arrays.output);
-  if (!arrays.output.out_of_range) return arrays.to_plan(params.lambda);
+  if (!arrays.output.out_of_range) return arrays.to_plan();
   TransportPlan plan = reference::sinkhorn(cost, marginals, params);
   plan.log_domain = true;
   return plan;
@@ -70,7 +63,7 @@ StructuralMatch match_pair(GridView source, GridView target, const MatchParams& 
   match.marginals.source.assign(arrays.source.begin(), arrays.source.end());
   match.marginals.target.assign(arrays.target.begin(), arrays.target.end());
   match.marginals.fallbacks = {arrays.output.uniform_source, arrays.output.uniform_target, false};
-  match.plan = arrays.to_plan(params.transport.lambda);
+  match.plan = arrays.to_plan();
   return match;
 }
 

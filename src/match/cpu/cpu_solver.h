@@ -9,7 +9,7 @@ PairParams pair_params(const MatchParams& params);
 
 TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const TransportParams& params);
 
-// S, marginals and plan in float32; an empty plan where the pair needs the log domain.
+// S, marginals and plan; an empty plan where double is too narrow for the pair.
 StructuralMatch match_pair(GridView source, GridView target, const MatchParams& params);
 
 }  // namespace diml::cpu

@@ -9,6 +9,7 @@
 
 #include <cfloat>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include <hwy/contrib/math/math-inl.h>
@@ -26,10 +27,13 @@ constexpr float kWidestRange = 80.0f;
 // Both loops move b along its own geometric tail (Aitken) after every fourth iteration. The fixed
 // point stays Sinkhorn's, the iterations to it fall by half to two thirds; see docs/decisions/0004.
 constexpr int kSweep = 4;
-constexpr float kLargestRatio =
-    0.97f;                             // of two steps of log b: bounds how far the tail is followed
-constexpr float kLongestStep = 10.0f;  // of log b
-constexpr float kNoiseStep = 1e-5f;    // of log b, root mean square
+constexpr double kLargestRatio =
+    0.97;                              // of two steps of log b: bounds how far the tail is followed
+constexpr double kLongestStep = 10.0;  // of log b
+template <class T>
+constexpr T kNoiseStep = T(1e-5);  // of log b, root mean square
+template <>
+constexpr double kNoiseStep<double> = 1e-12;
 
 struct PairShape {
   std::size_t rows;     // R_s
@@ -167,10 +171,15 @@ HWY_INLINE FloatVec exp_in_range(FloatVec x) {
   return hn::Mul(p, hn::BitCast(kFloat, exponent));
 }
 
-// K = exp((S - middle) / lambda), where the middle of S's range keeps K and the scalings as far
-// from overflow as from underflow; the constant cancels in the plan. False where float32 is too
-// narrow all the same.
-inline bool make_kernel(const PairShape& shape, float lambda, PairBuffers& pair) {
+// Of a pair's similarities.
+struct Range {
+  float bottom;
+  float top;
+  // False also for similarities that are no numbers.
+  bool within(float widest, float lambda) const { return top - bottom <= widest * lambda; }
+};
+
+inline Range range_of(const PairShape& shape, const PairBuffers& pair) {
   FloatVec largest = hn::Set(kFloat, -FLT_MAX);
   FloatVec smallest = hn::Set(kFloat, FLT_MAX);
   for (std::size_t i = 0; i < shape.row_pad; i += kLanes) {
@@ -181,11 +190,14 @@ inline bool make_kernel(const PairShape& shape, float lambda, PairBuffers& pair)
       smallest = hn::IfThenElse(inside, hn::Min(smallest, s), smallest);
     }
   }
-  const float top = hn::GetLane(hn::MaxOfLanes(kFloat, largest));
-  const float bottom = hn::GetLane(hn::MinOfLanes(kFloat, smallest));
-  if (!(top - bottom <= kWidestRange * lambda)) return false;
+  return {hn::GetLane(hn::MinOfLanes(kFloat, smallest)),
+          hn::GetLane(hn::MaxOfLanes(kFloat, largest))};
+}
 
-  const FloatVec middle = hn::Set(kFloat, 0.5f * (top + bottom));
+// K = exp((S - middle) / lambda), where the middle of S's range keeps K and the scalings as far
+// from overflow as from underflow; the constant cancels in the plan.
+inline void make_kernel(const PairShape& shape, float lambda, Range range, PairBuffers& pair) {
+  const FloatVec middle = hn::Set(kFloat, 0.5f * (range.top + range.bottom));
   const FloatVec scale = hn::Set(kFloat, 1.0f / lambda);
   const FloatVec most = hn::Set(kFloat, 0.5f * kWidestRange);
   for (std::size_t k = 0; k < shape.cols * shape.row_pad; k += kLanes) {
@@ -195,57 +207,70 @@ inline bool make_kernel(const PairShape& shape, float lambda, PairBuffers& pair)
     const FloatVec bounded = hn::Max(hn::Neg(most), hn::Min(exponent, most));
     hn::Store(exp_in_range(bounded), kFloat, pair.kernel + k);
   }
-  return true;
+}
+
+// What follows is Sinkhorn's arithmetic in float32 and, where that is too narrow, in double.
+
+// Below this a scaling counts as 0.
+template <class D>
+HWY_INLINE hn::Vec<D> least_scaling(D d) {
+  return hn::Set(d, std::numeric_limits<hn::TFromD<D>>::min());
 }
 
 // marginal / sum. The floor keeps a cell without mass, and the padding, at 0 instead of 0 / 0.
-HWY_INLINE FloatVec scaling(FloatVec marginal, FloatVec sum) {
-  return hn::Div(marginal, hn::Max(sum, hn::Set(kFloat, FLT_MIN)));
+template <class D>
+HWY_INLINE hn::Vec<D> scaling(D d, hn::Vec<D> marginal, hn::Vec<D> sum) {
+  return hn::Div(marginal, hn::Max(sum, least_scaling(d)));
 }
 
 // How far a step of log b is to be prolonged, when its successive steps shrink by `product /
-// square`. Steps near float32's rounding are left alone: prolonged, their noise would keep a pair
-// from converging.
-HWY_INLINE FloatVec prolongation(FloatVec product, FloatVec square) {
-  const FloatVec noise = hn::Set(kFloat, kNoiseStep * kNoiseStep);
-  const FloatVec ratio = hn::Div(product, hn::Max(square, noise));
-  const FloatVec rho = hn::Max(hn::Min(ratio, hn::Set(kFloat, kLargestRatio)), hn::Zero(kFloat));
-  const FloatVec reach = hn::Div(rho, hn::Sub(hn::Set(kFloat, 1.0f), rho));
+// square`. Steps near the rounding are left alone: prolonged, their noise would keep a pair from
+// converging.
+template <class D>
+HWY_INLINE hn::Vec<D> prolongation(D d, hn::Vec<D> product, hn::Vec<D> square) {
+  using T = hn::TFromD<D>;
+  const auto noise = hn::Set(d, kNoiseStep<T> * kNoiseStep<T>);
+  const auto ratio = hn::Div(product, hn::Max(square, noise));
+  const auto rho = hn::Max(hn::Min(ratio, hn::Set(d, static_cast<T>(kLargestRatio))), hn::Zero(d));
+  const auto reach = hn::Div(rho, hn::Sub(hn::Set(d, T{1}), rho));
   return hn::IfThenElseZero(hn::Gt(square, noise), reach);
 }
 
 // log(later / earlier), for scalings that may be 0.
-HWY_INLINE FloatVec log_step(FloatVec later, FloatVec earlier) {
-  const FloatVec floor = hn::Set(kFloat, FLT_MIN);
-  return hn::Log(kFloat, hn::Div(hn::Max(later, floor), hn::Max(earlier, floor)));
+template <class D>
+HWY_INLINE hn::Vec<D> log_step(D d, hn::Vec<D> later, hn::Vec<D> earlier) {
+  return hn::Log(d, hn::Div(hn::Max(later, least_scaling(d)), hn::Max(earlier, least_scaling(d))));
 }
 
 // The last two steps of log b: what `prolongation` takes, lane by lane, and the last step itself.
+template <class D>
 struct Steps {
-  FloatVec product;
-  FloatVec square;
+  hn::Vec<D> product;
+  hn::Vec<D> square;
 };
-HWY_INLINE Steps measure_steps(const float* HWY_RESTRICT earlier, const float* HWY_RESTRICT before,
-                               const float* HWY_RESTRICT now, const float* HWY_RESTRICT marginal,
-                               std::size_t count, float* HWY_RESTRICT last_step) {
-  Steps steps{hn::Zero(kFloat), hn::Zero(kFloat)};
-  for (std::size_t k = 0; k < count; k += kLanes) {
-    const FloatVec middle = hn::Load(kFloat, before + k);
-    const FloatVec step0 = log_step(middle, hn::Load(kFloat, earlier + k));
-    const FloatVec step1 = log_step(hn::Load(kFloat, now + k), middle);
-    const FloatVec weighted = hn::Mul(hn::Load(kFloat, marginal + k), step0);
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE Steps<D> measure_steps(D d, const T* HWY_RESTRICT earlier, const T* HWY_RESTRICT before,
+                                  const T* HWY_RESTRICT now, const T* HWY_RESTRICT marginal,
+                                  std::size_t count, T* HWY_RESTRICT last_step) {
+  Steps<D> steps{hn::Zero(d), hn::Zero(d)};
+  for (std::size_t k = 0; k < count; k += hn::Lanes(d)) {
+    const auto middle = hn::Load(d, before + k);
+    const auto step0 = log_step(d, middle, hn::Load(d, earlier + k));
+    const auto step1 = log_step(d, hn::Load(d, now + k), middle);
+    const auto weighted = hn::Mul(hn::Load(d, marginal + k), step0);
     steps.product = hn::MulAdd(weighted, step1, steps.product);
     steps.square = hn::MulAdd(weighted, step0, steps.square);
-    hn::Store(step1, kFloat, last_step + k);
+    hn::Store(step1, d, last_step + k);
   }
   return steps;
 }
 
 // b moved on by reach x step.
-HWY_INLINE FloatVec prolonged(FloatVec b, FloatVec step, FloatVec reach) {
-  const FloatVec most = hn::Set(kFloat, kLongestStep);
-  const FloatVec far = hn::Max(hn::Neg(most), hn::Min(hn::Mul(step, reach), most));
-  return hn::Mul(b, hn::Exp(kFloat, far));
+template <class D>
+HWY_INLINE hn::Vec<D> prolonged(D d, hn::Vec<D> b, hn::Vec<D> step, hn::Vec<D> reach) {
+  const auto most = hn::Set(d, static_cast<hn::TFromD<D>>(kLongestStep));
+  const auto far = hn::Max(hn::Neg(most), hn::Min(hn::Mul(step, reach), most));
+  return hn::Mul(b, hn::Exp(d, far));
 }
 
 }  // namespace diml::cpu::HWY_NAMESPACE

@@ -13,6 +13,7 @@
 #include "cpu/pair_buffers-inl.h"
 #include "cpu/sinkhorn_cells-inl.h"
 #include "cpu/sinkhorn_pairs-inl.h"
+#include "cpu/sinkhorn_wide-inl.h"
 #include "cpu/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -98,39 +99,76 @@ float score_of(const PairShape& shape, const PairBuffers& pair) {
   return hn::GetLane(hn::SumOfLanes(kFloat, total));
 }
 
-// To row-major, rows are source.
-void copy_matrices(const PairShape& shape, const PairBuffers& pair, PairOutput& output) {
+// From the transposed and padded to row-major, rows are source.
+template <class Element>
+void to_rows(const PairShape& shape, const Element& element, float* out) {
+  if (!out) return;
   for (std::size_t i = 0; i < shape.rows; ++i) {
     for (std::size_t j = 0; j < shape.cols; ++j) {
-      const std::size_t from = j * shape.row_pad + i;
-      const std::size_t to = i * shape.cols + j;
-      if (output.plan) output.plan[to] = pair.a[i] * pair.kernel[from] * pair.b[j];
-      if (output.similarity) output.similarity[to] = pair.similarity[from];
+      out[i * shape.cols + j] = element(i, j, j * shape.row_pad + i);
     }
   }
 }
 
-void finish_pair(const PairShape& shape, const PairParams& params, const PairBuffers& pair,
+// What is the same in float32 and in double.
+void report_pair(const PairShape& shape, const PairParams& params, const PairBuffers& pair,
                  SinkhornEnd end, PairOutput& output) {
-  output.score = score_of(shape, pair);
   output.marginal_error = end.error;
   output.iterations = end.iterations;
   output.converged = end.error < params.tolerance;
   output.out_of_range = !std::isfinite(output.score) || !std::isfinite(end.error);
-  if (output.plan || output.similarity) copy_matrices(shape, pair, output);
+  to_rows(
+      shape, [&](std::size_t, std::size_t, std::size_t k) { return pair.similarity[k]; },
+      output.similarity);
   if (output.source_marginal) {
     std::copy_n(pair.source_marginal, shape.rows, output.source_marginal);
   }
   if (output.target_marginal) {
     std::copy_n(pair.target_marginal, shape.cols, output.target_marginal);
   }
-  if (output.target_scaling) std::copy_n(pair.b, shape.cols, output.target_scaling);
+}
+
+void finish_pair(const PairShape& shape, const PairParams& params, const PairBuffers& pair,
+                 SinkhornEnd end, PairOutput& output) {
+  output.score = score_of(shape, pair);
+  to_rows(
+      shape,
+      [&](std::size_t i, std::size_t j, std::size_t k) {
+        return pair.a[i] * pair.kernel[k] * pair.b[j];
+      },
+      output.plan);
+  if (output.target_potential) {
+    for (std::size_t j = 0; j < shape.cols; ++j) {
+      output.target_potential[j] =
+          static_cast<double>(params.lambda) * std::log(static_cast<double>(pair.b[j]));
+    }
+  }
+  report_pair(shape, params, pair, end, output);
+}
+
+// The kernel of a pair with similarities and marginals, ready to be iterated; false where there is
+// nothing left to do, because double solved it or cannot either.
+bool prepare_pair(const PairShape& shape, const PairParams& params, PairBuffers& pair, double* wide,
+                  PairOutput& output) {
+  const Range range = range_of(shape, pair);
+  if (range.within(kWidestRange, params.lambda)) {
+    make_kernel(shape, params.lambda, range, pair);
+    return true;
+  }
+  output.wide = range.within(kWidestDoubleRange, params.lambda);
+  output.out_of_range = !output.wide;
+  if (output.wide) {
+    const SinkhornEnd end = sinkhorn_wide(shape, params, range, pair, wide, output);
+    report_pair(shape, params, pair, end, output);
+  }
+  return false;
 }
 
 // Working memory of iterate().
 std::size_t iterate_floats(const PairShape& shape) {
-  return fits_pairs(shape) ? kLanes * pair_floats(shape) + group_floats(shape)
-                           : pair_floats(shape) + cells_scratch_floats(shape);
+  return fits_pairs(shape)
+             ? kLanes * pair_floats(shape) + group_floats(shape)
+             : pair_floats(shape) + kernel_by_row_floats(shape) + cells_scratch(shape);
 }
 
 // The loop depends on the shape alone, never on how many pairs there are: a pair has the same bits
@@ -143,9 +181,15 @@ void iterate(const PairShape& shape, const PairParams& params, std::size_t count
     return;
   }
   PairBuffers pair = lay_out_pair(shape, memory);
+  float* kernel_by_row = memory + pair_floats(shape);
+  float* scratch = kernel_by_row + kernel_by_row_floats(shape);
+  std::fill_n(kernel_by_row, kernel_by_row_floats(shape), 0.0f);
+  const Problem<float> problem{pair.kernel,          kernel_by_row, pair.source_marginal,
+                               pair.target_marginal, pair.a,        pair.b};
   for (std::size_t task = 0; task < count; ++task) {
     if (!load(task, pair)) continue;
-    finish(task, pair, sinkhorn_cells(shape, params, pair, memory + pair_floats(shape)));
+    transpose(pair.kernel, shape.row_pad, shape.cols, shape.rows, kernel_by_row, shape.col_pad);
+    finish(task, pair, sinkhorn_cells(kFloat, shape, params, problem, scratch));
   }
 }
 
@@ -159,8 +203,10 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
   const std::size_t source_floats = round_up_to_lanes(shape.rows * dim);
   const std::size_t target_floats = round_up_to_lanes(shape.cols * dim);
   const std::size_t packed_floats = shape.row_pad * dim;
-  float* source_scratch = reinterpret_cast<float*>(workspace.take(
+  auto* wide = reinterpret_cast<double*>(workspace.take(
+      wide_doubles(shape) * sizeof(double) +
       (source_floats + target_floats + packed_floats + iterate_floats(shape)) * sizeof(float)));
+  auto* source_scratch = reinterpret_cast<float*>(wide + wide_doubles(shape));
   float* target_scratch = source_scratch + source_floats;
   float* packed = target_scratch + target_floats;
   const void* packed_source = nullptr;
@@ -235,8 +281,7 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     }
     output.uniform_source = normalise_marginal(pair.source_marginal, shape.rows, shape.row_pad);
     output.uniform_target = normalise_marginal(pair.target_marginal, shape.cols, shape.col_pad);
-    output.out_of_range = !make_kernel(shape, params.lambda, pair);
-    return !output.out_of_range;
+    return prepare_pair(shape, params, pair, wide, output);
   };
   const auto finish = [&](std::size_t task, const PairBuffers& pair, SinkhornEnd end)
                           HWY_ATTR { finish_pair(shape, params, pair, end, outputs[task]); };
@@ -249,7 +294,9 @@ void solve_similarity_simd(const float* similarity, const float* source_marginal
                            const float* target_marginal, std::size_t rows, std::size_t cols,
                            const PairParams& params, PairWorkspace& workspace, PairOutput& output) {
   const PairShape shape = shape_of(rows, cols);
-  float* memory = reinterpret_cast<float*>(workspace.take(iterate_floats(shape) * sizeof(float)));
+  auto* wide = reinterpret_cast<double*>(
+      workspace.take(wide_doubles(shape) * sizeof(double) + iterate_floats(shape) * sizeof(float)));
+  auto* memory = reinterpret_cast<float*>(wide + wide_doubles(shape));
   const auto load = [&](std::size_t, PairBuffers& pair) HWY_ATTR {
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < cols; ++j) {
@@ -260,8 +307,7 @@ void solve_similarity_simd(const float* similarity, const float* source_marginal
     std::copy_n(target_marginal, cols, pair.target_marginal);
     normalise_marginal(pair.source_marginal, rows, shape.row_pad);
     normalise_marginal(pair.target_marginal, cols, shape.col_pad);
-    output.out_of_range = !make_kernel(shape, params.lambda, pair);
-    return !output.out_of_range;
+    return prepare_pair(shape, params, pair, wide, output);
   };
   const auto finish = [&](std::size_t, const PairBuffers& pair, SinkhornEnd end)
                           HWY_ATTR { finish_pair(shape, params, pair, end, output); };

@@ -18,11 +18,11 @@ struct PairParams {
 
 // What one pair gives. Pointers that are null are not wanted.
 struct PairOutput {
-  float* plan = nullptr;             // [R_s, R_t]
-  float* similarity = nullptr;       // [R_s, R_t]
-  float* source_marginal = nullptr;  // [R_s]
-  float* target_marginal = nullptr;  // [R_t]
-  float* target_scaling = nullptr;   // [R_t], b
+  float* plan = nullptr;               // [R_s, R_t]
+  float* similarity = nullptr;         // [R_s, R_t]
+  float* source_marginal = nullptr;    // [R_s]
+  float* target_marginal = nullptr;    // [R_t]
+  double* target_potential = nullptr;  // [R_t], lambda log b
 
   float score = 0.0f;
   float marginal_error = 0.0f;
@@ -30,7 +30,8 @@ struct PairOutput {
   bool converged = false;
   bool uniform_source = false;
   bool uniform_target = false;
-  bool out_of_range = false;  // the float32 kernel would leave its range: nothing was computed
+  bool wide = false;          // float32 was too narrow for the kernel, double was not
+  bool out_of_range = false;  // double was too narrow as well: nothing was computed
 };
 
 // Memory that lives across calls on one thread, so that matching allocates nothing per pair.

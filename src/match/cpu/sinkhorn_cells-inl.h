@@ -14,106 +14,125 @@ namespace diml::cpu::HWY_NAMESPACE {
 
 // out = sum_r weights[r] * matrix[r, :] for V vectors of columns; even and odd rows apart, against
 // latency.
-template <std::size_t V>
-HWY_INLINE void weighted_row_sum(const float* HWY_RESTRICT matrix, std::size_t stride,
-                                 std::size_t rows, const float* HWY_RESTRICT weights,
-                                 float* HWY_RESTRICT out) {
-  FloatVec even[V];
-  FloatVec odd[V];
-  for (std::size_t v = 0; v < V; ++v) even[v] = odd[v] = hn::Zero(kFloat);
+template <std::size_t V, class D, class T = hn::TFromD<D>>
+HWY_INLINE void weighted_row_sum(D d, const T* HWY_RESTRICT matrix, std::size_t stride,
+                                 std::size_t rows, const T* HWY_RESTRICT weights,
+                                 T* HWY_RESTRICT out) {
+  const std::size_t lanes = hn::Lanes(d);
+  hn::Vec<D> even[V];
+  hn::Vec<D> odd[V];
+  for (std::size_t v = 0; v < V; ++v) even[v] = odd[v] = hn::Zero(d);
   std::size_t r = 0;
   for (; r + 2 <= rows; r += 2) {
-    const float* HWY_RESTRICT row = matrix + r * stride;
-    const FloatVec weight0 = hn::Set(kFloat, weights[r]);
-    const FloatVec weight1 = hn::Set(kFloat, weights[r + 1]);
+    const T* HWY_RESTRICT row = matrix + r * stride;
+    const auto weight0 = hn::Set(d, weights[r]);
+    const auto weight1 = hn::Set(d, weights[r + 1]);
     for (std::size_t v = 0; v < V; ++v) {
-      even[v] = hn::MulAdd(weight0, hn::Load(kFloat, row + v * kLanes), even[v]);
-      odd[v] = hn::MulAdd(weight1, hn::Load(kFloat, row + stride + v * kLanes), odd[v]);
+      even[v] = hn::MulAdd(weight0, hn::Load(d, row + v * lanes), even[v]);
+      odd[v] = hn::MulAdd(weight1, hn::Load(d, row + stride + v * lanes), odd[v]);
     }
   }
   for (std::size_t v = 0; v < V; ++v) {
     if (r < rows) {
-      const FloatVec last = hn::Load(kFloat, matrix + r * stride + v * kLanes);
-      even[v] = hn::MulAdd(hn::Set(kFloat, weights[r]), last, even[v]);
+      const auto last = hn::Load(d, matrix + r * stride + v * lanes);
+      even[v] = hn::MulAdd(hn::Set(d, weights[r]), last, even[v]);
     }
-    hn::Store(hn::Add(even[v], odd[v]), kFloat, out + v * kLanes);
+    hn::Store(hn::Add(even[v], odd[v]), d, out + v * lanes);
   }
 }
 
-inline void weighted_row_sums(const float* matrix, std::size_t stride, std::size_t rows,
-                              const float* weights, float* out) {
+template <class D, class T = hn::TFromD<D>>
+void weighted_row_sums(D d, const T* matrix, std::size_t stride, std::size_t rows, const T* weights,
+                       T* out) {
   constexpr std::size_t kWide = 4;
+  const std::size_t lanes = hn::Lanes(d);
   std::size_t column = 0;
-  for (; column + kWide * kLanes <= stride; column += kWide * kLanes) {
-    weighted_row_sum<kWide>(matrix + column, stride, rows, weights, out + column);
+  for (; column + kWide * lanes <= stride; column += kWide * lanes) {
+    weighted_row_sum<kWide>(d, matrix + column, stride, rows, weights, out + column);
   }
-  for (; column < stride; column += kLanes) {
-    weighted_row_sum<1>(matrix + column, stride, rows, weights, out + column);
+  for (; column + 2 * lanes <= stride; column += 2 * lanes) {
+    weighted_row_sum<2>(d, matrix + column, stride, rows, weights, out + column);
+  }
+  if (column < stride) {
+    weighted_row_sum<1>(d, matrix + column, stride, rows, weights, out + column);
   }
 }
 
-// Working memory beside the PairBuffers.
-inline std::size_t cells_scratch_floats(const PairShape& shape) {
-  return (shape.rows + 3) / 4 * 4 * shape.col_pad + shape.row_pad + (1 + kSweep) * shape.col_pad;
-}
+// What Sinkhorn is given and what it finds, of one pair.
+template <class T>
+struct Problem {
+  const T* kernel;         // [cols, row_pad]: K transposed
+  const T* kernel_by_row;  // [rows, col_pad]: K, lanes along the target
+  const T* source_marginal;
+  const T* target_marginal;
+  T* a;
+  T* b;
+};
 
 struct SinkhornEnd {
   int iterations;
   float error;
 };
 
-// From pair.kernel and the marginals to pair.a and pair.b.
-inline SinkhornEnd sinkhorn_cells(const PairShape& shape, const PairParams& params,
-                                  PairBuffers& pair, float* scratch) {
-  float* kernel_by_row = scratch;  // K with lanes along the target
-  float* kernel_b = kernel_by_row + (shape.rows + 3) / 4 * 4 * shape.col_pad;
-  float* kernel_a = kernel_b + shape.row_pad;
-  float* b[kSweep];  // by iteration, modulo kSweep
+// The transposition writes whole blocks of four rows.
+inline std::size_t kernel_by_row_floats(const PairShape& shape) {
+  return (shape.rows + 3) / 4 * 4 * shape.col_pad;
+}
+
+// Working memory beside the problem, in numbers.
+inline std::size_t cells_scratch(const PairShape& shape) {
+  return shape.row_pad + (1 + kSweep) * shape.col_pad;
+}
+
+template <class D, class T = hn::TFromD<D>>
+SinkhornEnd sinkhorn_cells(D d, const PairShape& shape, const PairParams& params,
+                           const Problem<T>& pair, T* scratch) {
+  const std::size_t lanes = hn::Lanes(d);
+  T* kernel_b = scratch;
+  T* kernel_a = kernel_b + shape.row_pad;
+  T* b[kSweep];  // by iteration, modulo kSweep
   for (int k = 0; k < kSweep; ++k)
     b[k] = kernel_a + (static_cast<std::size_t>(k) + 1) * shape.col_pad;
-  std::fill_n(kernel_by_row, (shape.rows + 3) / 4 * 4 * shape.col_pad, 0.0f);
-  transpose(pair.kernel, shape.row_pad, shape.cols, shape.rows, kernel_by_row, shape.col_pad);
-  std::fill_n(b[0], shape.col_pad, 1.0f);
+  std::fill_n(b[0], shape.col_pad, T{1});
 
   for (int iteration = 0;; ++iteration) {
-    float* newest = b[iteration % kSweep];
-    weighted_row_sums(pair.kernel, shape.row_pad, shape.cols, newest, kernel_b);
+    T* newest = b[iteration % kSweep];
+    weighted_row_sums(d, pair.kernel, shape.row_pad, shape.cols, newest, kernel_b);
     const bool last = iteration >= params.max_iterations;
     // Behind a prolonged b, a is the older one: their error says nothing.
     if (last || iteration % kSweep != 0) {
-      FloatVec errors = hn::Zero(kFloat);
-      for (std::size_t i = 0; i < shape.row_pad; i += kLanes) {
-        const FloatVec row_sum =
-            hn::Mul(hn::Load(kFloat, pair.a + i), hn::Load(kFloat, kernel_b + i));
-        errors = hn::Add(errors, hn::AbsDiff(row_sum, hn::Load(kFloat, pair.source_marginal + i)));
+      auto errors = hn::Zero(d);
+      for (std::size_t i = 0; i < shape.row_pad; i += lanes) {
+        const auto row_sum = hn::Mul(hn::Load(d, pair.a + i), hn::Load(d, kernel_b + i));
+        const auto wanted = hn::Load(d, pair.source_marginal + i);
+        errors = hn::Add(errors, hn::Abs(hn::Sub(row_sum, wanted)));
       }
-      const float error = hn::GetLane(hn::SumOfLanes(kFloat, errors));
+      const auto error = static_cast<float>(hn::GetLane(hn::SumOfLanes(d, errors)));
       if (last || error < params.tolerance) {
         std::copy_n(newest, shape.col_pad, pair.b);
         return {iteration, error};
       }
     }
-    for (std::size_t i = 0; i < shape.row_pad; i += kLanes) {
-      hn::Store(scaling(hn::Load(kFloat, pair.source_marginal + i), hn::Load(kFloat, kernel_b + i)),
-                kFloat, pair.a + i);
+    for (std::size_t i = 0; i < shape.row_pad; i += lanes) {
+      const auto marginal = hn::Load(d, pair.source_marginal + i);
+      hn::Store(scaling(d, marginal, hn::Load(d, kernel_b + i)), d, pair.a + i);
     }
-    weighted_row_sums(kernel_by_row, shape.col_pad, shape.rows, pair.a, kernel_a);
-    float* next = b[(iteration + 1) % kSweep];
-    for (std::size_t j = 0; j < shape.col_pad; j += kLanes) {
-      hn::Store(scaling(hn::Load(kFloat, pair.target_marginal + j), hn::Load(kFloat, kernel_a + j)),
-                kFloat, next + j);
+    weighted_row_sums(d, pair.kernel_by_row, shape.col_pad, shape.rows, pair.a, kernel_a);
+    T* next = b[(iteration + 1) % kSweep];
+    for (std::size_t j = 0; j < shape.col_pad; j += lanes) {
+      const auto marginal = hn::Load(d, pair.target_marginal + j);
+      hn::Store(scaling(d, marginal, hn::Load(d, kernel_a + j)), d, next + j);
     }
     if ((iteration + 1) % kSweep != 0 || iteration + 1 >= params.max_iterations) continue;
 
-    const float* before = b[iteration % kSweep];
-    const float* earlier = b[(iteration - 1) % kSweep];
-    const Steps steps =
-        measure_steps(earlier, before, next, pair.target_marginal, shape.col_pad, kernel_a);
-    const FloatVec reach =
-        prolongation(hn::SumOfLanes(kFloat, steps.product), hn::SumOfLanes(kFloat, steps.square));
-    for (std::size_t j = 0; j < shape.col_pad; j += kLanes) {
-      hn::Store(prolonged(hn::Load(kFloat, next + j), hn::Load(kFloat, kernel_a + j), reach),
-                kFloat, next + j);
+    const T* before = b[iteration % kSweep];
+    const T* earlier = b[(iteration - 1) % kSweep];
+    const auto steps =
+        measure_steps(d, earlier, before, next, pair.target_marginal, shape.col_pad, kernel_a);
+    const auto reach =
+        prolongation(d, hn::SumOfLanes(d, steps.product), hn::SumOfLanes(d, steps.square));
+    for (std::size_t j = 0; j < shape.col_pad; j += lanes) {
+      hn::Store(prolonged(d, hn::Load(d, next + j), hn::Load(d, kernel_a + j), reach), d, next + j);
     }
   }
 }

@@ -109,22 +109,23 @@ HWY_INLINE void all_kernel_sums(const float* kernel, std::size_t outer, std::siz
 HWY_INLINE void rescale(hn::Mask<FloatTag> active, const float* marginal, const float* sums,
                         const float* from, std::size_t count, float* to) {
   for (std::size_t k = 0; k < count * kLanes; k += kLanes) {
-    const FloatVec scaled = scaling(hn::Load(kFloat, marginal + k), hn::Load(kFloat, sums + k));
+    const FloatVec scaled =
+        scaling(kFloat, hn::Load(kFloat, marginal + k), hn::Load(kFloat, sums + k));
     hn::Store(hn::IfThenElse(active, scaled, hn::Load(kFloat, from + k)), kFloat, to + k);
   }
 }
 
 inline void prolong(const PairShape& shape, PairGroup& group) {
   float* newest = group.b[0];
-  const Steps steps = measure_steps(group.b[kSweep - 2], group.b[kSweep - 1], newest,
-                                    group.target_marginal, shape.cols * kLanes, group.sums);
-  const FloatVec reach = prolongation(steps.product, steps.square);
+  const auto steps = measure_steps(kFloat, group.b[kSweep - 2], group.b[kSweep - 1], newest,
+                                   group.target_marginal, shape.cols * kLanes, group.sums);
+  const FloatVec reach = prolongation(kFloat, steps.product, steps.square);
   // A pair without iterations left is judged as it stands.
   const auto goes_on = hn::And(hn::Gt(hn::Load(kFloat, group.active), hn::Zero(kFloat)),
                                hn::Gt(hn::Load(kFloat, group.left), hn::Zero(kFloat)));
   for (std::size_t k = 0; k < shape.cols * kLanes; k += kLanes) {
     const FloatVec b = hn::Load(kFloat, newest + k);
-    const FloatVec moved = prolonged(b, hn::Load(kFloat, group.sums + k), reach);
+    const FloatVec moved = prolonged(kFloat, b, hn::Load(kFloat, group.sums + k), reach);
     hn::Store(hn::IfThenElse(goes_on, moved, b), kFloat, newest + k);
   }
 }
