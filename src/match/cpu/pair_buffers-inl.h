@@ -10,6 +10,7 @@
 #include <cfloat>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include <hwy/contrib/math/math-inl.h>
@@ -27,13 +28,11 @@ constexpr float kWidestRange = 80.0f;
 // Both loops move b along its own geometric tail (Aitken) after every fourth iteration. The fixed
 // point stays Sinkhorn's, the iterations to it fall by half to two thirds; see docs/decisions/0004.
 constexpr int kSweep = 4;
-constexpr double kLargestRatio =
-    0.97;                              // of two steps of log b: bounds how far the tail is followed
+// Of two steps of log b: bounds how far the tail is followed.
+constexpr double kLargestRatio = 0.97;
 constexpr double kLongestStep = 10.0;  // of log b
-template <class T>
-constexpr T kNoiseStep = T(1e-5);  // of log b, root mean square
-template <>
-constexpr double kNoiseStep<double> = 1e-12;
+template <class T>  // of log b, root mean square
+constexpr T kNoiseStep = std::is_same_v<T, float> ? T(1e-5) : T(1e-12);
 
 struct PairShape {
   std::size_t rows;     // R_s
