@@ -31,7 +31,8 @@ constexpr int kSweep = 4;
 // Of two steps of log b: bounds how far the tail is followed.
 constexpr double kLargestRatio = 0.97;
 constexpr double kLongestStep = 10.0;  // of log b
-template <class T>  // of log b, root mean square
+// Of log b, root mean square.
+template <class T>
 constexpr T kNoiseStep = std::is_same_v<T, float> ? T(1e-5) : T(1e-12);
 
 struct PairShape {
