@@ -23,7 +23,7 @@ constexpr std::size_t kQuads = kLanes / kQuad;
 
 // The interleaved kernel of a vector of pairs has to stay in the fastest cache for this layout to
 // win.
-constexpr std::size_t kLargestGroupBytes = 20 * 1024;
+constexpr std::size_t kLargestGroupBytes = std::size_t{20} * 1024;
 
 inline bool fits_pairs(const PairShape& shape) {
   return shape.cols * shape.row_pad * kLanes * sizeof(float) <= kLargestGroupBytes;
