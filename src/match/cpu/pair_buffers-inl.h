@@ -21,9 +21,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
 
-// Beyond this many units of lambda between the largest and the smallest similarity, float32
-// scalings could leave their range; see docs/decisions/0002.
-constexpr float kWidestRange = 80.0f;
+// Pairs are solved in float32 or, where that is too narrow, in double.
+using DoubleTag = hn::ScalableTag<double>;
+constexpr DoubleTag kDouble;
+
+// Beyond this many units of lambda between the largest and the smallest similarity, scalings could
+// leave their range; see docs/decisions/0002.
+template <class T>
+constexpr float kWidestRange = std::is_same_v<T, float> ? 80.0f : 600.0f;
 
 // Both loops move b along its own geometric tail (Aitken) after every fourth iteration. The fixed
 // point stays Sinkhorn's, the iterations to it fall by half to two thirds; see docs/decisions/0004.
@@ -153,6 +158,14 @@ inline bool normalise_marginal(float* weights, std::size_t count, std::size_t pa
   return false;
 }
 
+// A vector of similarities, as numbers of the loop that solves them.
+HWY_INLINE FloatVec load_similarities(FloatTag, const float* from) {
+  return hn::Load(kFloat, from);
+}
+HWY_INLINE hn::Vec<DoubleTag> load_similarities(DoubleTag, const float* from) {
+  return hn::PromoteTo(kDouble, hn::Load(hn::Rebind<float, DoubleTag>(), from));
+}
+
 // e^x for |x| <= 80, to 2 units in the last place. Without the special cases of a general one.
 HWY_INLINE FloatVec exp_in_range(FloatVec x) {
   const hn::RebindToSigned<FloatTag> ints;
@@ -170,13 +183,17 @@ HWY_INLINE FloatVec exp_in_range(FloatVec x) {
   const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(ints, whole), hn::Set(ints, 127)));
   return hn::Mul(p, hn::BitCast(kFloat, exponent));
 }
+HWY_INLINE hn::Vec<DoubleTag> exp_in_range(hn::Vec<DoubleTag> x) { return hn::Exp(kDouble, x); }
 
 // Of a pair's similarities.
 struct Range {
   float bottom;
   float top;
-  // False also for similarities that are no numbers.
-  bool within(float widest, float lambda) const { return top - bottom <= widest * lambda; }
+  // Whether T can hold the kernel. False also for similarities that are no numbers.
+  template <class T>
+  bool fits(float lambda) const {
+    return top - bottom <= kWidestRange<T> * lambda;
+  }
 };
 
 inline Range range_of(const PairShape& shape, const PairBuffers& pair) {
@@ -196,20 +213,19 @@ inline Range range_of(const PairShape& shape, const PairBuffers& pair) {
 
 // K = exp((S - middle) / lambda), where the middle of S's range keeps K and the scalings as far
 // from overflow as from underflow; the constant cancels in the plan.
-inline void make_kernel(const PairShape& shape, float lambda, Range range, PairBuffers& pair) {
-  const FloatVec middle = hn::Set(kFloat, 0.5f * (range.top + range.bottom));
-  const FloatVec scale = hn::Set(kFloat, 1.0f / lambda);
-  const FloatVec most = hn::Set(kFloat, 0.5f * kWidestRange);
-  for (std::size_t k = 0; k < shape.cols * shape.row_pad; k += kLanes) {
-    const FloatVec exponent =
-        hn::Mul(hn::Sub(hn::Load(kFloat, pair.similarity + k), middle), scale);
+template <class D, class T = hn::TFromD<D>>
+void make_kernel(D d, const PairShape& shape, float lambda, Range range, const float* similarity,
+                 T* kernel) {
+  const auto middle = hn::Set(d, T(0.5) * (T(range.top) + T(range.bottom)));
+  const auto scale = hn::Set(d, T(1) / T(lambda));
+  const auto most = hn::Set(d, T(0.5) * T(kWidestRange<T>));
+  for (std::size_t k = 0; k < shape.cols * shape.row_pad; k += hn::Lanes(d)) {
+    const auto exponent = hn::Mul(hn::Sub(load_similarities(d, similarity + k), middle), scale);
     // The padding's S is 0 and may lie outside the range: keep it from overflowing.
-    const FloatVec bounded = hn::Max(hn::Neg(most), hn::Min(exponent, most));
-    hn::Store(exp_in_range(bounded), kFloat, pair.kernel + k);
+    const auto bounded = hn::Max(hn::Neg(most), hn::Min(exponent, most));
+    hn::Store(exp_in_range(bounded), d, kernel + k);
   }
 }
-
-// What follows is Sinkhorn's arithmetic in float32 and, where that is too narrow, in double.
 
 // Below this a scaling counts as 0.
 template <class D>

@@ -84,66 +84,53 @@ void pack(const float* source, const PairShape& shape, std::size_t dim, float* p
   }
 }
 
-float score_of(const PairShape& shape, const PairBuffers& pair) {
-  FloatVec total = hn::Zero(kFloat);
-  for (std::size_t i = 0; i < shape.row_pad; i += kLanes) {
-    FloatVec sum = hn::Zero(kFloat);
+template <class D, class T = hn::TFromD<D>>
+T score_of(D d, const PairShape& shape, const float* similarity, const T* kernel, const T* a,
+           const T* b) {
+  auto total = hn::Zero(d);
+  for (std::size_t i = 0; i < shape.row_pad; i += hn::Lanes(d)) {
+    auto sum = hn::Zero(d);
     for (std::size_t j = 0; j < shape.cols; ++j) {
-      const FloatVec value = hn::Load(kFloat, pair.similarity + j * shape.row_pad + i);
-      const FloatVec mass = hn::Mul(hn::Load(kFloat, pair.kernel + j * shape.row_pad + i),
-                                    hn::Set(kFloat, pair.b[j]));
-      sum = hn::MulAdd(mass, value, sum);
+      const std::size_t k = j * shape.row_pad + i;
+      const auto mass = hn::Mul(hn::Load(d, kernel + k), hn::Set(d, b[j]));
+      sum = hn::MulAdd(mass, load_similarities(d, similarity + k), sum);
     }
-    total = hn::MulAdd(sum, hn::Load(kFloat, pair.a + i), total);
+    total = hn::MulAdd(sum, hn::Load(d, a + i), total);
   }
-  return hn::GetLane(hn::SumOfLanes(kFloat, total));
+  return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
-// From the transposed and padded to row-major, rows are source.
-template <class Element>
-void to_rows(const PairShape& shape, const Element& element, float* out) {
-  if (!out) return;
-  for (std::size_t i = 0; i < shape.rows; ++i) {
-    for (std::size_t j = 0; j < shape.cols; ++j) {
-      out[i * shape.cols + j] = element(i, j, j * shape.row_pad + i);
-    }
-  }
-}
-
-// What is the same in float32 and in double.
-void report_pair(const PairShape& shape, const PairParams& params, const PairBuffers& pair,
-                 SinkhornEnd end, PairOutput& output) {
+// What is wanted of a solved pair. Matrices become row-major, rows are source.
+template <class D, class T = hn::TFromD<D>>
+void finish_pair(D d, const PairShape& shape, const PairParams& params, const PairBuffers& pair,
+                 const T* kernel, const T* a, const T* b, SinkhornEnd end, PairOutput& output) {
+  output.score = static_cast<float>(score_of(d, shape, pair.similarity, kernel, a, b));
   output.marginal_error = end.error;
   output.iterations = end.iterations;
   output.converged = end.error < params.tolerance;
   output.out_of_range = !std::isfinite(output.score) || !std::isfinite(end.error);
-  to_rows(
-      shape, [&](std::size_t, std::size_t, std::size_t k) { return pair.similarity[k]; },
-      output.similarity);
+  if (output.plan || output.similarity) {
+    for (std::size_t i = 0; i < shape.rows; ++i) {
+      for (std::size_t j = 0; j < shape.cols; ++j) {
+        const std::size_t from = j * shape.row_pad + i;
+        const std::size_t to = i * shape.cols + j;
+        if (output.plan) output.plan[to] = static_cast<float>(a[i] * kernel[from] * b[j]);
+        if (output.similarity) output.similarity[to] = pair.similarity[from];
+      }
+    }
+  }
   if (output.source_marginal) {
     std::copy_n(pair.source_marginal, shape.rows, output.source_marginal);
   }
   if (output.target_marginal) {
     std::copy_n(pair.target_marginal, shape.cols, output.target_marginal);
   }
-}
-
-void finish_pair(const PairShape& shape, const PairParams& params, const PairBuffers& pair,
-                 SinkhornEnd end, PairOutput& output) {
-  output.score = score_of(shape, pair);
-  to_rows(
-      shape,
-      [&](std::size_t i, std::size_t j, std::size_t k) {
-        return pair.a[i] * pair.kernel[k] * pair.b[j];
-      },
-      output.plan);
   if (output.target_potential) {
+    const double lambda = params.lambda;
     for (std::size_t j = 0; j < shape.cols; ++j) {
-      output.target_potential[j] =
-          static_cast<double>(params.lambda) * std::log(static_cast<double>(pair.b[j]));
+      output.target_potential[j] = lambda * std::log(static_cast<double>(b[j]));
     }
   }
-  report_pair(shape, params, pair, end, output);
 }
 
 // The kernel of a pair with similarities and marginals, ready to be iterated; false where there is
@@ -151,15 +138,15 @@ void finish_pair(const PairShape& shape, const PairParams& params, const PairBuf
 bool prepare_pair(const PairShape& shape, const PairParams& params, PairBuffers& pair, double* wide,
                   PairOutput& output) {
   const Range range = range_of(shape, pair);
-  if (range.within(kWidestRange, params.lambda)) {
-    make_kernel(shape, params.lambda, range, pair);
+  if (range.fits<float>(params.lambda)) {
+    make_kernel(kFloat, shape, params.lambda, range, pair.similarity, pair.kernel);
     return true;
   }
-  output.wide = range.within(kWidestDoubleRange, params.lambda);
+  output.wide = range.fits<double>(params.lambda);
   output.out_of_range = !output.wide;
   if (output.wide) {
-    const SinkhornEnd end = sinkhorn_wide(shape, params, range, pair, wide, output);
-    report_pair(shape, params, pair, end, output);
+    const auto [solved, end] = sinkhorn_wide(shape, params, range, pair, wide);
+    finish_pair(kDouble, shape, params, pair, solved.kernel, solved.a, solved.b, end, output);
   }
   return false;
 }
@@ -171,8 +158,8 @@ std::size_t iterate_floats(const PairShape& shape) {
              : pair_floats(shape) + kernel_by_row_floats(shape) + cells_scratch(shape);
 }
 
-// The loop depends on the shape alone, never on how many pairs there are: a pair has the same bits
-// in any batch.
+// The loop depends on the pair alone, never on how many there are: it has the same bits in any
+// batch.
 template <class Load, class Finish>
 void iterate(const PairShape& shape, const PairParams& params, std::size_t count, float* memory,
              const Load& load, const Finish& finish) {
@@ -283,8 +270,9 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     output.uniform_target = normalise_marginal(pair.target_marginal, shape.cols, shape.col_pad);
     return prepare_pair(shape, params, pair, wide, output);
   };
-  const auto finish = [&](std::size_t task, const PairBuffers& pair, SinkhornEnd end)
-                          HWY_ATTR { finish_pair(shape, params, pair, end, outputs[task]); };
+  const auto finish = [&](std::size_t task, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
+    finish_pair(kFloat, shape, params, pair, pair.kernel, pair.a, pair.b, end, outputs[task]);
+  };
   iterate(shape, params, count, packed + packed_floats, load, finish);
 }
 
@@ -309,8 +297,9 @@ void solve_similarity_simd(const float* similarity, const float* source_marginal
     normalise_marginal(pair.target_marginal, cols, shape.col_pad);
     return prepare_pair(shape, params, pair, wide, output);
   };
-  const auto finish = [&](std::size_t, const PairBuffers& pair, SinkhornEnd end)
-                          HWY_ATTR { finish_pair(shape, params, pair, end, output); };
+  const auto finish = [&](std::size_t, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
+    finish_pair(kFloat, shape, params, pair, pair.kernel, pair.a, pair.b, end, output);
+  };
   iterate(shape, params, 1, memory, load, finish);
 }
 
