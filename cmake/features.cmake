@@ -1,27 +1,55 @@
-# Each dependency is a feature: on where it is found (AUTO), required (ON) or left out (OFF).
+# Each dependency is a feature: on where a program with it builds (AUTO), required (ON) or left out (OFF).
+# A dependency that is there but broken turns its feature off, with a line that names the remedy; it never ends the configuration.
 # `diml doctor` prints the list that ends up in DIML_FEATURES.
 
 find_package(OpenMP REQUIRED COMPONENTS CXX)
+include(${CMAKE_CURRENT_LIST_DIR}/probe.cmake)
 
 set(DIML_FEATURES "")
+set(DIML_OFF "")
 # diml_feature(NAME "what it is for" "Debian package" <how to look for it>...)
+# To look sets DIML_WITH_NAME; where that stays off, DIML_NAME_BROKEN may say that what is there does not work, and
+# DIML_NAME_UNSUPPORTED that this program cannot use that version.
 macro(diml_feature NAME PURPOSE PACKAGE)
   set(DIML_${NAME} AUTO CACHE STRING "${PURPOSE} (AUTO, ON, OFF)")
   set_property(CACHE DIML_${NAME} PROPERTY STRINGS AUTO ON OFF)
   set(DIML_WITH_${NAME} OFF)
+  foreach(state WORKS BROKEN UNSUPPORTED)
+    set(DIML_${NAME}_${state} "")
+  endforeach()
   if(NOT DIML_${NAME} STREQUAL "OFF")
     cmake_language(CALL diml_look_for_${NAME})
     if(DIML_${NAME} STREQUAL "ON" AND NOT DIML_WITH_${NAME})
       message(FATAL_ERROR "DIML_${NAME}=ON needs ${PACKAGE}: install it, or use -DDIML_${NAME}=AUTO")
     endif()
   endif()
-  list(APPEND DIML_FEATURES "${NAME}|${DIML_WITH_${NAME}}|${PURPOSE}|${PACKAGE}")
+  if(DIML_WITH_${NAME})
+    set(state built_in)
+    set(why "")
+  elseif(DIML_${NAME}_UNSUPPORTED)
+    set(state unsupported)
+    set(why "${DIML_${NAME}_UNSUPPORTED}")
+    message(NOTICE "diml ${NAME} (${PURPOSE}) is off: ${why}.")
+  elseif(DIML_${NAME}_BROKEN)
+    set(state broken)
+    set(why "${DIML_${NAME}_BROKEN}")
+    message(NOTICE "diml ${NAME} (${PURPOSE}) is off: ${PACKAGE} is there but does not work (${why}). "
+      "Install ${PACKAGE} and what it needs, and configure again.")
+  else()
+    set(state missing)
+    set(why "")
+    list(APPEND DIML_OFF "${NAME} (${PURPOSE}: ${PACKAGE})")
+  endif()
+  list(APPEND DIML_FEATURES "${NAME}|${state}|${PURPOSE}|${PACKAGE}|${why}")
   message(STATUS "diml ${NAME}: ${DIML_WITH_${NAME}} (${PURPOSE}; ${PACKAGE})")
 endmacro()
 
 macro(diml_look_for_SIMD)
-  find_package(hwy CONFIG QUIET)
-  set(DIML_WITH_SIMD ${hwy_FOUND})
+  diml_probe(SIMD PACKAGE hwy CONFIG LIBRARIES hwy::hwy CODE "#include <hwy/targets.h>\nint main() { return hwy::SupportedTargets() == 0; }")
+  if(DIML_SIMD_WORKS)
+    find_package(hwy CONFIG QUIET)
+    set(DIML_WITH_SIMD ON)
+  endif()
 endmacro()
 
 macro(diml_look_for_CUDA)
@@ -43,84 +71,104 @@ macro(diml_look_for_CUDA)
   endif()
 endmacro()
 
-macro(diml_look_for_EXACT)
-  find_path(DIML_LEMON_INCLUDE lemon/network_simplex.h)
-  find_library(DIML_LEMON_LIBRARY NAMES lemon emon)
-  if(DIML_LEMON_INCLUDE AND DIML_LEMON_LIBRARY)
-    set(DIML_WITH_EXACT ON)
+# diml_look_for_library(NAME PREFIX header library "code"): a library that is found by its header and its file.
+macro(diml_look_for_library NAME PREFIX HEADER LIBRARY SUFFIXES CODE)
+  find_path(DIML_${PREFIX}_INCLUDE ${HEADER} PATH_SUFFIXES ${SUFFIXES})
+  find_library(DIML_${PREFIX}_LIBRARY NAMES ${LIBRARY})
+  if(DIML_${PREFIX}_INCLUDE AND DIML_${PREFIX}_LIBRARY)
+    diml_probe(${NAME} LIBRARIES ${DIML_${PREFIX}_LIBRARY} INCLUDES ${DIML_${PREFIX}_INCLUDE} CODE "${CODE}")
   endif()
+endmacro()
+
+macro(diml_look_for_EXACT)
+  diml_look_for_library(EXACT LEMON lemon/network_simplex.h "lemon;emon" ""
+    "#include <lemon/network_simplex.h>\n#include <lemon/list_graph.h>\nint main() { lemon::ListDigraph g; return lemon::countNodes(g); }")
+  set(DIML_WITH_EXACT ${DIML_EXACT_WORKS})
 endmacro()
 
 macro(diml_look_for_IMAGES)
   find_package(JPEG QUIET)
   find_package(PNG QUIET)
   if(JPEG_FOUND AND PNG_FOUND)
-    set(DIML_WITH_IMAGES ON)
+    diml_probe(IMAGES LIBRARIES ${JPEG_LIBRARIES} ${PNG_LIBRARIES} INCLUDES ${JPEG_INCLUDE_DIRS} ${PNG_INCLUDE_DIRS}
+      CODE "#include <cstdio>\n#include <jpeglib.h>\n#include <png.h>\nint main() { jpeg_error_mgr e; return jpeg_std_error(&e) == nullptr || png_access_version_number() == 0; }")
   endif()
+  set(DIML_WITH_IMAGES ${DIML_IMAGES_WORKS})
 endmacro()
 
 macro(diml_look_for_WEBP)
-  find_path(DIML_WEBP_INCLUDE webp/decode.h)
-  find_library(DIML_WEBP_LIBRARY webp)
-  if(DIML_WITH_IMAGES AND DIML_WEBP_INCLUDE AND DIML_WEBP_LIBRARY)
-    set(DIML_WITH_WEBP ON)
+  diml_look_for_library(WEBP WEBP webp/decode.h webp ""
+    "#include <webp/decode.h>\nint main() { return WebPGetDecoderVersion() == 0; }")
+  if(DIML_WITH_IMAGES)
+    set(DIML_WITH_WEBP ${DIML_WEBP_WORKS})
   endif()
 endmacro()
 
 macro(diml_look_for_MAT)
-  find_path(DIML_MATIO_INCLUDE matio.h)
-  find_library(DIML_MATIO_LIBRARY matio)
-  if(DIML_MATIO_INCLUDE AND DIML_MATIO_LIBRARY)
-    set(DIML_WITH_MAT ON)
-  endif()
+  diml_look_for_library(MAT MATIO matio.h matio ""
+    "#include <matio.h>\nint main() { return Mat_Open(\"\", MAT_ACC_RDONLY) != nullptr; }")
+  set(DIML_WITH_MAT ${DIML_MAT_WORKS})
 endmacro()
 
 macro(diml_look_for_DRAWING)
-  find_path(DIML_CAIRO_INCLUDE cairo.h PATH_SUFFIXES cairo)
-  find_library(DIML_CAIRO_LIBRARY cairo)
-  if(DIML_WITH_IMAGES AND DIML_CAIRO_INCLUDE AND DIML_CAIRO_LIBRARY)
-    set(DIML_WITH_DRAWING ON)
+  diml_look_for_library(DRAWING CAIRO cairo.h cairo cairo
+    "#include <cairo.h>\nint main() { return cairo_version() == 0; }")
+  if(DIML_WITH_IMAGES)
+    set(DIML_WITH_DRAWING ${DIML_DRAWING_WORKS})
   endif()
 endmacro()
 
 macro(diml_look_for_JSON)
-  find_package(nlohmann_json CONFIG QUIET)
-  set(DIML_WITH_JSON ${nlohmann_json_FOUND})
+  diml_probe(JSON PACKAGE nlohmann_json CONFIG LIBRARIES nlohmann_json::nlohmann_json
+    CODE "#include <nlohmann/json.hpp>\nint main() { return nlohmann::json::parse(\"0\").get<int>(); }")
+  if(DIML_JSON_WORKS)
+    find_package(nlohmann_json CONFIG QUIET)
+    set(DIML_WITH_JSON ON)
+  endif()
 endmacro()
 
 macro(diml_look_for_ONEDNN)
-  # Version 3 has other descriptors.
-  find_package(dnnl 2.6 CONFIG QUIET)
-  if(dnnl_FOUND AND DIML_WITH_JSON)
+  # By header and library: the package file of some versions asks for OpenCL, which nothing here uses.
+  diml_look_for_library(ONEDNN DNNL oneapi/dnnl/dnnl.hpp dnnl ""
+    "#include <oneapi/dnnl/dnnl.hpp>\nint main() { return dnnl::version()->major < 2; }")
+  if(DIML_ONEDNN_WORKS AND DIML_WITH_JSON)
     set(DIML_WITH_ONEDNN ON)
   endif()
 endmacro()
 
 macro(diml_look_for_YAML)
-  find_package(yaml-cpp CONFIG QUIET)
-  set(DIML_WITH_YAML ${yaml-cpp_FOUND})
+  diml_probe(YAML PACKAGE yaml-cpp CONFIG LIBRARIES yaml-cpp
+    CODE "#include <yaml-cpp/yaml.h>\nint main() { return YAML::Load(\"0\").as<int>(); }")
+  if(DIML_YAML_WORKS)
+    find_package(yaml-cpp CONFIG QUIET)
+    set(DIML_WITH_YAML ON)
+  endif()
 endmacro()
 
 macro(diml_look_for_TORCH)
-  find_package(Torch QUIET)
-  if(NOT Torch_FOUND)
+  # Not its largest header: that one alone costs 15 s.
+  set(diml_torch_code "#include <ATen/ATen.h>\nint main() { return at::zeros({1}).item<int>(); }")
+  diml_probe(TORCH PACKAGE Torch LIBRARIES torch CODE "${diml_torch_code}")
+  if(NOT DIML_TORCH_WORKS AND NOT DIML_TORCH_BROKEN)
     # PyTorch's Python package carries LibTorch and knows where.
     execute_process(COMMAND python3 -c "import torch; print(torch.utils.cmake_prefix_path)"
       OUTPUT_VARIABLE diml_torch_prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     if(diml_torch_prefix)
-      find_package(Torch QUIET PATHS ${diml_torch_prefix})
+      list(APPEND CMAKE_PREFIX_PATH ${diml_torch_prefix})
+      diml_probe(TORCH PACKAGE Torch LIBRARIES torch CODE "${diml_torch_code}")
     endif()
   endif()
-  if(Torch_FOUND AND DIML_WITH_JSON AND DIML_WITH_YAML)
+  if(DIML_TORCH_WORKS AND DIML_WITH_JSON AND DIML_WITH_YAML)
+    find_package(Torch QUIET)
     set(DIML_WITH_TORCH ON)
   endif()
 endmacro()
 
 macro(diml_look_for_GALLERY)
-  find_path(DIML_LMDB_INCLUDE lmdb.h)
-  find_library(DIML_LMDB_LIBRARY lmdb)
-  if(DIML_WITH_JSON AND DIML_LMDB_INCLUDE AND DIML_LMDB_LIBRARY)
-    set(DIML_WITH_GALLERY ON)
+  diml_look_for_library(GALLERY LMDB lmdb.h lmdb ""
+    "#include <lmdb.h>\nint main() { return mdb_version(nullptr, nullptr, nullptr) == nullptr; }")
+  if(DIML_WITH_JSON)
+    set(DIML_WITH_GALLERY ${DIML_GALLERY_WORKS})
   endif()
 endmacro()
 
@@ -128,33 +176,37 @@ macro(diml_look_for_SERVER)
   find_path(DIML_HTTPLIB_INCLUDE httplib.h)
   find_library(DIML_HTTPLIB_LIBRARY cpp-httplib)
   find_package(OpenSSL QUIET)
-  # As Debian's library was compiled; the classes differ without. Later versions ask for other overrides.
+  # As Debian's library was compiled; the classes differ without.
   set(DIML_HTTPLIB_DEFINITIONS CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
   if(DIML_WITH_GALLERY AND DIML_WITH_IMAGES AND (DIML_WITH_ONEDNN OR DIML_WITH_TORCH) AND OPENSSL_FOUND
       AND DIML_HTTPLIB_INCLUDE AND DIML_HTTPLIB_LIBRARY)
-    include(CheckCXXSourceCompiles)
-    set(CMAKE_REQUIRED_FLAGS "-std=c++20")
-    list(TRANSFORM DIML_HTTPLIB_DEFINITIONS PREPEND -D OUTPUT_VARIABLE CMAKE_REQUIRED_DEFINITIONS)
-    set(CMAKE_REQUIRED_INCLUDES ${DIML_HTTPLIB_INCLUDE} ${OPENSSL_INCLUDE_DIR})
-    set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-    check_cxx_source_compiles("
+    # The server overrides what later versions of the library declare otherwise.
+    diml_probe(SERVER LIBRARIES ${DIML_HTTPLIB_LIBRARY} INCLUDES ${DIML_HTTPLIB_INCLUDE} ${OPENSSL_INCLUDE_DIR}
+      DEFINITIONS ${DIML_HTTPLIB_DEFINITIONS} CODE "
       #include <httplib.h>
       struct Ours : httplib::Server {
         bool one(httplib::Stream& stream, bool& closed) { return process_request(stream, false, closed, {}); }
         bool process_and_close_socket(socket_t) override { return true; }
       };
-      int main() { return Ours().is_valid() ? 0 : 1; }" DIML_HTTPLIB_COMPILES)
-    unset(CMAKE_TRY_COMPILE_TARGET_TYPE)
-    foreach(kind FLAGS DEFINITIONS INCLUDES)
-      unset(CMAKE_REQUIRED_${kind})
-    endforeach()
-    set(DIML_WITH_SERVER ${DIML_HTTPLIB_COMPILES})
+      int main() { return Ours().is_valid() ? 0 : 1; }")
+    if(DIML_SERVER_BROKEN)
+      file(STRINGS ${DIML_HTTPLIB_INCLUDE}/httplib.h diml_httplib REGEX "define CPPHTTPLIB_VERSION ")
+      string(REGEX REPLACE ".*\"(.*)\".*" "\\1" diml_httplib "${diml_httplib}")
+      if(diml_httplib VERSION_GREATER_EQUAL 0.12)
+        set(DIML_SERVER_UNSUPPORTED "it works with cpp-httplib 0.11, and ${diml_httplib} is installed; galleries can be searched "
+          "by the command line and the library")
+        string(JOIN "" DIML_SERVER_UNSUPPORTED ${DIML_SERVER_UNSUPPORTED})
+      endif()
+    endif()
+    set(DIML_WITH_SERVER ${DIML_SERVER_WORKS})
   endif()
 endmacro()
 
 macro(diml_look_for_FAISS)
-  find_package(faiss CONFIG QUIET)
-  if(faiss_FOUND AND DIML_WITH_GALLERY)
+  diml_probe(FAISS PACKAGE faiss CONFIG LIBRARIES faiss
+    CODE "#include <faiss/IndexFlat.h>\nint main() { return static_cast<int>(faiss::IndexFlatIP(4).ntotal); }")
+  if(DIML_FAISS_WORKS AND DIML_WITH_GALLERY)
+    find_package(faiss CONFIG QUIET)
     set(DIML_WITH_FAISS ON)
   endif()
 endmacro()
@@ -182,21 +234,30 @@ macro(diml_look_for_NCCL)
 endmacro()
 
 macro(diml_look_for_CLI)
-  find_package(CLI11 CONFIG QUIET)
-  find_package(nlohmann_json CONFIG QUIET)
-  if(CLI11_FOUND AND nlohmann_json_FOUND)
+  diml_probe(CLI PACKAGE CLI11 CONFIG LIBRARIES CLI11::CLI11
+    CODE "#include <CLI/CLI.hpp>\nint main() { return CLI::App().count(); }")
+  if(DIML_CLI_WORKS AND DIML_WITH_JSON)
+    find_package(CLI11 CONFIG QUIET)
     set(DIML_WITH_CLI ON)
   endif()
 endmacro()
 
 macro(diml_look_for_TESTS)
-  find_package(GTest QUIET)
-  set(DIML_WITH_TESTS ${GTest_FOUND})
+  diml_probe(TESTS PACKAGE GTest LIBRARIES GTest::gtest_main
+    CODE "#include <gtest/gtest.h>\nTEST(Probe, Builds) {}")
+  if(DIML_TESTS_WORKS)
+    find_package(GTest QUIET)
+    set(DIML_WITH_TESTS ON)
+  endif()
 endmacro()
 
 macro(diml_look_for_BENCHMARKS)
-  find_package(benchmark CONFIG QUIET)
-  set(DIML_WITH_BENCHMARKS ${benchmark_FOUND})
+  diml_probe(BENCHMARKS PACKAGE benchmark CONFIG LIBRARIES benchmark::benchmark
+    CODE "#include <benchmark/benchmark.h>\nint main(int n, char** v) { benchmark::Initialize(&n, v); }")
+  if(DIML_BENCHMARKS_WORKS)
+    find_package(benchmark CONFIG QUIET)
+    set(DIML_WITH_BENCHMARKS ON)
+  endif()
 endmacro()
 
 diml_feature(SIMD "fast matching on the CPU" "libhwy-dev")
@@ -222,4 +283,10 @@ diml_feature(BENCHMARKS "the benchmarks" "libbenchmark-dev")
 set(DIML_WITH_NETWORKS OFF)
 if(DIML_WITH_IMAGES AND (DIML_WITH_ONEDNN OR DIML_WITH_TORCH))
   set(DIML_WITH_NETWORKS ON)
+endif()
+
+# What a build lacks is said where it is built, not only to who asks.
+if(DIML_OFF)
+  string(REPLACE ";" ", " diml_off "${DIML_OFF}")
+  message(NOTICE "diml is built without: ${diml_off}")
 endif()

@@ -7,12 +7,11 @@
 #include <map>
 #include <optional>
 
-#include <oneapi/dnnl/dnnl.hpp>
-
 #include "diml/error.h"
 #include "diml/network.h"
 #include "diml/threads.h"
 #include "fold.h"
+#include "onednn_versions.h"
 
 namespace diml {
 namespace {
@@ -134,10 +133,8 @@ Convolution OneDnnNetwork::make_convolution(LoadedLayer& loaded, const memory::d
   const Dims strides(2, dim(layer.stride));
   const Dims padding(2, dim(layer.padding()));
   Convolution made;
-  made.description = dnnl::convolution_forward::primitive_desc(
-      {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, kernel,
-       bias, target, strides, padding, padding},
-      attributes, engine_);
+  made.description =
+      onednn::convolution({source, kernel, bias, target, strides, padding}, attributes, engine_);
   made.primitive = dnnl::convolution_forward(made.description);
 
   const memory::desc wanted = made.description.weights_desc();
@@ -184,8 +181,8 @@ OneDnnNetwork::Plan OneDnnNetwork::make_plan(std::size_t batch, std::size_t heig
       return (static_cast<std::size_t>(size) + 2 * layer.padding() - layer.kernel) / layer.stride +
              1;
     };
-    h = size_after(source.dims()[2]);
-    w = size_after(source.dims()[3]);
+    h = size_after(onednn::dims_of(source)[2]);
+    w = size_after(onednn::dims_of(source)[3]);
     const Convolution made = make_convolution(
         layers_.at(layer.name), source, target ? *target : map_of(layer.outputs, h, w), finish);
     planned.push_back({made.primitive,
@@ -206,10 +203,8 @@ OneDnnNetwork::Plan OneDnnNetwork::make_plan(std::size_t batch, std::size_t heig
     h = halved(h);
     w = halved(w);
     const memory::desc target = map_of(architecture_.stem.outputs, h, w);
-    const dnnl::pooling_forward::primitive_desc description(
-        {dnnl::prop_kind::forward_inference, dnnl::algorithm::pooling_max, map, target, Dims{2, 2},
-         Dims{3, 3}, Dims{1, 1}, Dims{1, 1}},
-        engine_);
+    const auto description =
+        onednn::max_pooling({map, target, Dims{2, 2}, Dims{3, 3}, Dims{1, 1}}, engine_);
     planned.push_back(
         {dnnl::pooling_forward(description), {}, map, description.dst_desc(), 0, 1, "stem"});
     map = description.dst_desc();
@@ -270,7 +265,8 @@ OneDnnNetwork::Plan OneDnnNetwork::make_plan(std::size_t batch, std::size_t heig
 }
 
 void OneDnnNetwork::copy_out(const memory& map, std::span<float> values) {
-  memory plain({map.get_desc().dims(), memory::data_type::f32, Tag::nhwc}, engine_, values.data());
+  memory plain({onednn::dims_of(map.get_desc()), memory::data_type::f32, Tag::nhwc}, engine_,
+               values.data());
   dnnl::reorder(map, plain).execute(stream_, const_cast<memory&>(map), plain);
   stream_.wait();
 }
@@ -292,14 +288,14 @@ void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, st
   if (pixels.size() != batch * 3 * height * width || maps.size() != batch * plan.shape.count()) {
     throw Error("the network was given arrays of the wrong size");
   }
-  memory plain({plan.input.get_desc().dims(), memory::data_type::f32, Tag::nchw}, engine_,
+  memory plain({onednn::dims_of(plan.input.get_desc()), memory::data_type::f32, Tag::nchw}, engine_,
                const_cast<float*>(pixels.data()));
   dnnl::reorder(plain, plan.input).execute(stream_, plain, plan.input);
   std::size_t probe = 0;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     plan.steps[s].primitive.execute(stream_, plan.steps[s].arguments);
     if (params_.tap && probe < plan.probes.size() && plan.probes[probe].step == s) {
-      const auto dims = plan.probes[probe].map.get_desc().dims();
+      const auto dims = onednn::dims_of(plan.probes[probe].map.get_desc());
       const MapShape shape{static_cast<std::size_t>(dims[1]), static_cast<std::size_t>(dims[2]),
                            static_cast<std::size_t>(dims[3])};
       std::vector<float> values(batch * shape.count());

@@ -1,5 +1,6 @@
 // What a training run leaves behind, and what a wrong call is told.
 
+#include <cmath>
 #include <filesystem>
 
 #include "cli/train_folder.h"

@@ -1,6 +1,7 @@
 #include "diml/figure.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <numeric>
 

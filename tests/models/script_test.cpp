@@ -1,5 +1,6 @@
 // Networks of others as TorchScript programs (tools/make_torchscript_golden.py).
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 

@@ -1,5 +1,7 @@
 #include "schedule.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace diml::training {

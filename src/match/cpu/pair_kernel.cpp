@@ -1,6 +1,7 @@
 #include "cpu/pair_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
