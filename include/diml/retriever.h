@@ -82,8 +82,10 @@ std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t quer
                                    ScoreWeights weights = {});
 
 // What the authors' script gives for k: `deepest` candidates are re-ranked once, the first k of
-// that order are kept, and the others follow in stage-1 order. The head of the list is then the
-// same for every k: for comparison with the paper's tables, not for use.
+// that order are kept, and behind them stands the stage-1 list from place k on. Two things are
+// wrong with it. The head of the list is the same for every k. And the list is none: an image that
+// comes to the head from behind place k stands in it twice, and one that leaves the head is not in
+// it at all. For comparison with the paper's tables, not for use.
 std::vector<std::int64_t> reranked_and_cut(const ScoredRanking& scored, std::size_t query,
                                            std::size_t k, std::size_t deepest,
                                            ScoreWeights weights = {});

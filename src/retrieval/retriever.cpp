@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <unordered_set>
 
 #include "cuda_gallery.h"
 #include "diml/error.h"
@@ -176,12 +175,10 @@ std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t quer
 std::vector<std::int64_t> reranked_and_cut(const ScoredRanking& scored, std::size_t query,
                                            std::size_t k, std::size_t deepest,
                                            ScoreWeights weights) {
-  std::vector<std::int64_t> result = reranked(scored, query, deepest, weights);
-  result.resize(std::min(k, result.size()));
-  const std::unordered_set<std::int64_t> kept(result.begin(), result.end());
-  for (const std::int64_t id : scored.ranking.ids_of(query)) {
-    if (!kept.contains(id)) result.push_back(id);
-  }
+  const std::vector<std::int64_t> order = reranked(scored, query, deepest, weights);
+  const std::span<const std::int64_t> ids = scored.ranking.ids_of(query);
+  std::vector<std::int64_t> result(ids.begin(), ids.end());
+  std::copy_n(order.begin(), std::min(k, order.size()), result.begin());
   return result;
 }
 

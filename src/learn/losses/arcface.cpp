@@ -15,7 +15,8 @@ class ArcFace final : public Loss {
       : scale_(numbers.at("scale")),
         cos_margin_(std::cos(numbers.at("margin"))),
         sin_margin_(std::sin(numbers.at("margin"))),
-        classes_("class_vectors", context.classes, context, numbers.at("class_lr")) {}
+        classes_("class_vectors", context.classes, context, numbers.at("class_lr"),
+                 ProxyStart::uniform) {}
 
   torch::Tensor operator()(const LossInput& input) override {
     const torch::Tensor labels = labels_of(input);

@@ -10,7 +10,7 @@ class ProxyNca final : public Loss {
   ProxyNca(const Numbers& numbers, const LossContext& context)
       : squared_scale_(numbers.at("scale") * numbers.at("scale")),
         proxies_("proxies", context.classes, context,
-                 numbers.at("proxy_lr_factor") * context.learning_rate) {}
+                 numbers.at("proxy_lr_factor") * context.learning_rate, ProxyStart::eighth) {}
 
   torch::Tensor operator()(const LossInput& input) override {
     // d(3x, 3p)^2 = 9 d(x, p)^2.

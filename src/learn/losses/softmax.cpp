@@ -10,7 +10,8 @@ class Softmax final : public Loss {
  public:
   Softmax(const Numbers& numbers, const LossContext& context)
       : temperature_(number_between(numbers, "temperature", 1e-4, 1e4, "the loss softmax")),
-        classes_("class_vectors", context.classes, context, numbers.at("class_lr")) {}
+        classes_("class_vectors", context.classes, context, numbers.at("class_lr"),
+                 ProxyStart::uniform) {}
 
   torch::Tensor operator()(const LossInput& input) override {
     const torch::Tensor similarity = input.measure.similarity(input.batch, classes_.grids());
