@@ -201,6 +201,10 @@ void RunCommand::run() {
       std::printf("made with other settings, weights or data, to be replaced: %zu\n",
                   plan.outdated);
     }
+    for (const auto& [part, cells] : plan.stale) {
+      std::printf("stale, made by an older version of the program: %zu by %s\n", cells,
+                  part.c_str());
+    }
   }
   if (dry) {
     tell_plan(plan);

@@ -88,6 +88,8 @@ struct Cell {
   std::string seed{};
   std::size_t epochs = 0;
   std::size_t epoch = 0;        // whose weights were kept
+  Settings versions{};          // of the program's parts that decide the numbers
+  std::string precision{};      // of the network's maps: float32, or tf32 in cells of before
   std::string data{};           // fingerprint_of() the data set; "" in cells of before
   std::string start_weights{};  // SHA-256
   std::string weights{};        // SHA-256 of what was looked at
@@ -106,6 +108,9 @@ void write_cell(const std::string& path, const Cell& cell);
 std::string cell_path(const std::string& folder, const std::string& dataset,
                       const std::string& experiment, const std::string& row,
                       const std::string& column, const std::string& other_seed = "");
+
+// FOLDER/curves/RUN.jsonl: a line of settings, then one for each epoch of the run.
+std::string curve_path(const std::string& folder, const std::string& run);
 
 struct ReportParams {
   std::string results;      // folder of cells

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -55,8 +56,9 @@ struct Plan {
   std::size_t cells = 0;           // of all tables, as far as they are known
   std::size_t done = 0;
   std::size_t outdated = 0;  // missing ones that were made by other settings or weights
-  std::vector<NamedSettings> trainings{};  // all that the tables may ask for
-  std::vector<std::string> waiting{};      // choices among cells that are missing
+  std::map<std::string, std::size_t> stale{};  // by what changed since: "projection 1, now 2 (...)"
+  std::vector<NamedSettings> trainings{};      // all that the tables may ask for
+  std::vector<std::string> waiting{};          // choices among cells that are missing
 };
 
 // By what lies in the folder of results. A choice is planned once the cells it looks at are there.

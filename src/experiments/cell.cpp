@@ -38,6 +38,10 @@ std::string cell_path(const std::string& folder, const std::string& dataset,
          file_name(column) + (other_seed.empty() ? "" : ".seed_" + file_name(other_seed)) + ".json";
 }
 
+std::string curve_path(const std::string& folder, const std::string& run) {
+  return folder + "/curves/" + run + ".jsonl";
+}
+
 void write_cell(const std::string& path, const Cell& cell) {
   Json json = {{"experiment", cell.experiment},
                {"dataset", cell.dataset},
@@ -57,6 +61,8 @@ void write_cell(const std::string& path, const Cell& cell) {
     json["epoch"] = cell.epoch;
     json["settings"] = cell.settings;
   }
+  if (!cell.versions.empty()) json["versions"] = cell.versions;
+  if (!cell.precision.empty()) json["precision"] = cell.precision;
   if (!cell.data.empty()) json["data"] = cell.data;
   if (!cell.chosen.empty()) json["chosen"] = cell.chosen;
   make_folder(std::filesystem::path(path).parent_path().string());
@@ -89,6 +95,8 @@ Cell read_cell(const std::string& path) {
       json.at("epoch").get_to(cell.epoch);
       json.at("settings").get_to(cell.settings);
     }
+    if (json.contains("versions")) json.at("versions").get_to(cell.versions);
+    cell.precision = json.value("precision", "");
     cell.data = json.value("data", "");
     cell.chosen = json.value("chosen", "");
     return cell;

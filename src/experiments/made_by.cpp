@@ -1,9 +1,11 @@
 #include "made_by.h"
 
+#include <algorithm>
 #include <set>
 
 #include "diml/sha256.h"
 #include "look.h"
+#include "versions.h"
 
 namespace diml::experiments {
 namespace {
@@ -29,11 +31,24 @@ Settings whole_look(const Cell& cell) {
   return look;
 }
 
+bool looks_alike(const Cell& cell, const Look& look, Quantity quantity) {
+  return cell.numbers.contains(quantity == Quantity::parts ? "exact" : "p_at_1") &&
+         whole_look(cell) == settings_of(look);
+}
+
 }  // namespace
 
 Network network_of(const Cell& cell) {
-  return {cell.dataset, cell.data, cell.start_weights == kRandomWeights ? "" : cell.start_weights,
-          !cell.settings.empty(), cell.settings};
+  Settings versions;
+  for (const auto& [part, now] : training_versions(cell.settings)) {
+    versions[part] = version_in(cell.versions, part);
+  }
+  return {cell.dataset,
+          cell.data,
+          cell.start_weights == kRandomWeights ? "" : cell.start_weights,
+          !cell.settings.empty(),
+          cell.settings,
+          std::move(versions)};
 }
 
 std::string run_name(const Network& network) {
@@ -48,6 +63,7 @@ std::string run_name(const Network& network) {
       if (kOfThePlace.contains(name)) continue;
       for (const std::string& part : {name, std::string(" "), value, std::string("\n")}) add(part);
     }
+    for (const auto& [part, version] : network.versions) add(part + " " + version + "\n");
   }
   // Not the row's name: tables have several for one network.
   const auto loss = network.settings.find("loss.name");
@@ -73,14 +89,18 @@ bool is_made_with(const Cell& cell, Network network) {
 }
 
 bool is_seen_by(const Cell& cell, const Look& look, Quantity quantity) {
-  return cell.numbers.contains(quantity == Quantity::parts ? "exact" : "p_at_1") &&
-         whole_look(cell) == settings_of(look);
+  const Settings now = look_versions(look, quantity);
+  return looks_alike(cell, look, quantity) &&
+         std::all_of(now.begin(), now.end(), [&](const auto& part) {
+           return version_in(cell.versions, part.first) == part.second;
+         });
 }
 
 bool are_alike(const Cell& one, const Cell& other) {
   const bool same_data = one.data.empty() || other.data.empty() || one.data == other.data;
   return same_data && one.start_weights == other.start_weights &&
-         of_table(one.settings) == of_table(other.settings) && whole_look(one) == whole_look(other);
+         of_table(one.settings) == of_table(other.settings) &&
+         whole_look(one) == whole_look(other) && one.versions == other.versions;
 }
 
 bool is_made_by(const Cell& cell, const Experiment& experiment, const Row& row,
@@ -91,7 +111,7 @@ bool is_made_by(const Cell& cell, const Experiment& experiment, const Row& row,
     for (const auto& [name, value] : row.settings) settings[name] = value;
   }
   return of_table(cell.settings) == of_table(settings) &&
-         is_seen_by(cell, column.look, experiment.quantity);
+         looks_alike(cell, column.look, experiment.quantity);
 }
 
 }  // namespace diml::experiments

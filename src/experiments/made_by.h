@@ -13,6 +13,7 @@ struct Network {
   std::string start;  // SHA-256 of the weights it begins with; "" for random ones
   bool trained = true;
   Settings settings{};
+  Settings versions{};  // of what trains it
 };
 
 Network network_of(const Cell& cell);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "versions.h"
+
 namespace diml::experiments {
 namespace {
 
@@ -73,6 +75,8 @@ std::string origin_of(const ResultTable& table) {
   std::vector<std::string> commits;
   std::set<std::pair<std::string, std::string>> runs;  // many cells look at what one training left
   double seconds = 0.0;
+  std::vector<std::string> precisions;
+  std::map<std::string, std::size_t> stale;
   bool untrained = false;
   bool may_end_early = false;
   for (const Line& line : table.lines) {
@@ -91,6 +95,8 @@ std::string origin_of(const ResultTable& table) {
           cell.start_weights.empty() && !trained ? cell.weights : cell.start_weights;
       gather(weights, start.substr(0, kHashLetters));
       gather(hardware, cell.hardware);
+      gather(precisions, cell.precision);
+      for (const std::string& part : stale_parts(cell, table.experiment.quantity)) ++stale[part];
       const bool dirty = cell.commit.ends_with("-dirty");
       gather(commits, cell.commit.substr(0, kHashLetters) + (dirty ? "-dirty" : ""));
     }
@@ -103,6 +109,9 @@ std::string origin_of(const ResultTable& table) {
     parts.push_back(counted(table.left_out, "file") +
                     " left out that differ in more than the seed");
   }
+  for (const auto& [part, cells] : stale) {
+    parts.push_back(counted(cells, "cell") + " of an older version of the program: " + part);
+  }
   if (const std::vector<std::string> rows = trained_twice(table); !rows.empty()) {
     parts.push_back("cells of more than one training: " + joined(rows));
   }
@@ -113,6 +122,7 @@ std::string origin_of(const ResultTable& table) {
   if (untrained) parts.emplace_back(runs.empty() ? "no training" : "some without training");
   if (!weights.empty()) parts.push_back("starting weights " + joined(weights));
   if (!hardware.empty()) parts.push_back(joined(hardware, " / "));
+  if (!precisions.empty()) parts.push_back("maps in " + joined(precisions, " and "));
   if (!commits.empty()) {
     parts.push_back((commits.size() > 1 ? "commits " : "commit ") + joined(commits));
   }

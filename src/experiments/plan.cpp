@@ -12,6 +12,7 @@
 #include "diml/run_experiments.h"
 #include "diml/sha256.h"
 #include "made_by.h"
+#include "versions.h"
 
 namespace diml::experiments {
 namespace {
@@ -88,7 +89,8 @@ class Planner {
     settings["device"] = params_.device;
     settings["threads"] = std::to_string(params_.threads);
     if (!weights_.empty()) settings["model.weights"] = weights_;
-    return {params_.dataset, data_, start_, row.trained, std::move(settings)};
+    Settings versions = row.trained ? training_versions(settings) : Settings{};
+    return {params_.dataset, data_, start_, row.trained, std::move(settings), std::move(versions)};
   }
 
   // Numbers of several seeds stand beside each other.
@@ -140,7 +142,11 @@ class Planner {
       ++plan_.done;
       return;
     }
-    plan_.outdated += fs::exists(path) ? 1 : 0;
+    if (fs::exists(path)) {
+      const std::vector<std::string> stale = stale_parts(read_cell(path), cell.quantity);
+      for (const std::string& part : stale) ++plan_.stale[part];
+      plan_.outdated += stale.empty() ? 1 : 0;
+    }
     const std::string name = run_name(network);
     auto found = std::find_if(plan_.runs.begin(), plan_.runs.end(),
                               [&](const PlannedRun& run) { return run.name == name; });

@@ -14,6 +14,7 @@
 #include "diml/cuda_matcher.h"
 #include "diml/error.h"
 #include "diml/input_file.h"
+#include "diml/network.h"
 #include "diml/output_file.h"
 #include "diml/run_experiments.h"
 #include "diml/sha256.h"
@@ -21,12 +22,16 @@
 #include "diml/torch_plugin.h"
 #include "look.h"
 #include "network_cells.h"
+#include "versions.h"
 
 namespace diml::experiments {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+// Where a run was trained, not what it is.
+constexpr const char* kPlaces[] = {"dataset.root", "model.weights", "threads"};
 
 // Nobody else works in the folder while it lives.
 class Lock {
@@ -110,6 +115,23 @@ RunState train_run(const PlannedRun& run, const std::string& folder, const Train
   return state;
 }
 
+// How the run went, epoch by epoch, beside the cells: runs are large and thrown away, tables say
+// only what the kept epoch gives.
+void write_curve(const PlannedRun& run, const std::string& metrics, const RunParams& params) {
+  Json head = {
+      {"run", run.name}, {"commit", kCommit}, {"versions", training_versions(run.settings)}};
+  Settings settings = run.settings;
+  for (const char* place : kPlaces) settings.erase(place);
+  head["settings"] = settings;
+  const std::string path = curve_path(params.results, run.name);
+  make_folder(fs::path(path).parent_path().string());
+  OutputFile file(path);
+  file.write(head.dump() + "\n");
+  const std::vector<std::uint8_t> lines = read_file(metrics);
+  file.write(lines.data(), lines.size());
+  file.commit();
+}
+
 std::string hardware_of(const RunParams& params) {
   if (params.device != "cpu") return cuda::describe_device();
   const std::string cores = std::to_string(thread_count(params.threads)) + " threads";
@@ -162,11 +184,11 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
   cell.weights = sha256_of_file(model);
   cell.commit = kCommit;
   cell.hardware = hardware_of(params);
+  cell.precision = name_of(NetworkParams{}.precision);
   if (run.trained) {
     cell.settings = run.settings;
-    for (const char* place : {"dataset.root", "model.weights", "threads"}) {
-      cell.settings.erase(place);
-    }
+    for (const char* place : kPlaces) cell.settings.erase(place);
+    write_curve(run, folder + "/metrics.jsonl", params);
     const auto seed = run.settings.find("seed");
     cell.seed = seed == run.settings.end() ? "0" : seed->second;
     cell.epochs = state.epochs;
@@ -179,6 +201,8 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
                            cell.row = planned.row;
                            cell.column = planned.column;
                            cell.look = settings_of(planned.look);
+                           cell.versions = training_versions(cell.settings);
+                           cell.versions.merge(look_versions(planned.look, planned.quantity));
                            cell.chosen = planned.chosen;
                            cell.numbers = seen.numbers;
                            cell.images = seen.images;

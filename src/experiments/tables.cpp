@@ -11,6 +11,7 @@
 
 #include "diml/error.h"
 #include "made_by.h"
+#include "versions.h"
 
 namespace diml::experiments {
 namespace {
@@ -121,6 +122,9 @@ void keep_comparable(ResultTable& table) {
   for (Line& line : table.lines) {
     if (table.is_choice(line)) continue;
     std::vector<Cell>& cells = line.cells;
+    std::stable_partition(cells.begin(), cells.end(), [&](const Cell& cell) {
+      return stale_parts(cell, table.experiment.quantity).empty();
+    });
     std::stable_partition(cells.begin(), cells.end(),
                           [&](const Cell& cell) { return table.makes(line, cell); });
     table.left_out +=
@@ -237,6 +241,7 @@ std::vector<ResultTable> read_tables(const std::string& results, const std::stri
   }
   std::vector<ResultTable> tables;
   std::vector<std::string> datasets = folders_in(results);
+  std::erase(datasets, "curves");
   sort_names(datasets, kDatasets);
   for (const std::string& dataset : datasets) {
     const fs::path folder = fs::path(results) / dataset;

@@ -39,6 +39,10 @@ torch::Device device_named(const std::string& name) {
     throw Error("device cuda:" + std::to_string(index) + ": GPUs here are numbered from 0 to " +
                 std::to_string(count - 1));
   }
+  // float32 is float32: left alone, a card's convolutions round their input to the ten bits of
+  // TF32.
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
   // Batches keep their size: the fastest convolutions are looked for once.
   at::globalContext().setBenchmarkCuDNN(true);
   return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};

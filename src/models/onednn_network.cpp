@@ -125,9 +125,7 @@ Convolution OneDnnNetwork::make_convolution(LoadedLayer& loaded, const memory::d
   const memory::desc bias({dim(layer.outputs)}, memory::data_type::f32, Tag::x);
   dnnl::post_ops finishing;
   if (finish == Finish::add_relu) finishing.append_sum();
-  if (finish != Finish::none) {
-    finishing.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
-  }
+  if (finish != Finish::none) onednn::append_relu(finishing);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(finishing);
   const Dims strides(2, dim(layer.stride));

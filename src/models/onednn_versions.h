@@ -23,6 +23,10 @@ struct PoolingShape {
 
 inline memory::dims dims_of(const memory::desc& description) { return description.get_dims(); }
 
+inline void append_relu(dnnl::post_ops& operations) {
+  operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+}
+
 inline dnnl::convolution_forward::primitive_desc convolution(const ConvolutionShape& c,
                                                              const dnnl::primitive_attr& attributes,
                                                              const dnnl::engine& engine) {
@@ -57,6 +61,10 @@ inline dnnl::pooling_forward::primitive_desc max_pooling(const PoolingShape& p,
 #else
 
 inline memory::dims dims_of(const memory::desc& description) { return description.dims(); }
+
+inline void append_relu(dnnl::post_ops& operations) {
+  operations.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+}
 
 inline dnnl::convolution_forward::primitive_desc convolution(const ConvolutionShape& c,
                                                              const dnnl::primitive_attr& attributes,

@@ -6,6 +6,8 @@
 #include "diml/error.h"
 #include "diml/run_experiments.h"
 #include "diml/temporary_folder.h"
+#include "made_by.h"
+#include "versions.h"
 
 namespace diml::experiments {
 namespace {
@@ -54,6 +56,11 @@ class Planned : public testing::Test {
                      {"grid", std::to_string(planned.look.grid)},
                      {"rerank", std::to_string(planned.look.rerank)}};
         cell.settings = run.settings;
+        cell.versions = training_versions(run.settings);
+        cell.versions.merge(look_versions(planned.look, planned.quantity));
+        for (const auto& [part, version] : older_) {
+          if (cell.versions.contains(part)) cell.versions[part] = version;
+        }
         cell.data = run.data;
         cell.start_weights = kRandomWeights;
         write_cell(cell_path(params_.results, params_.dataset, experiment, row, column,
@@ -67,6 +74,7 @@ class Planned : public testing::Test {
 
   TemporaryFolder folder_;
   RunParams params_;
+  Settings older_{};  // versions of parts, of the program that put() stands for
 };
 
 constexpr const char* kTwoRows =
@@ -92,6 +100,52 @@ TEST_F(Planned, WhatIsThereIsNotDoneAgain) {
   ASSERT_EQ(plan.runs[0].cells.size(), 1u);
   EXPECT_EQ(plan.runs[0].cells[0].row, "B");
   EXPECT_EQ(plan.runs[0].cells[0].column, "plain");
+}
+
+TEST_F(Planned, WhatAnOlderVersionOfTheProgramMadeIsStaleAndNamed) {
+  table("t",
+        "settings: {epochs: 2}\nrows: {A: {loss.name: margin}, B: {loss.name: softmax}}\n"
+        "columns: {plain: {rerank: 0}, cut: {rerank: 5, cut_from: 10}}\n");
+  older_ = {{"cut", "1"}};
+  put("t", "A", "plain", 1.0);
+  put("t", "A", "cut", 1.0);
+  Plan plan = make_plan(params_);
+  EXPECT_EQ(plan.done, 1u);
+  EXPECT_EQ(plan.outdated, 0u);
+  ASSERT_EQ(plan.stale.size(), 1u);
+  EXPECT_TRUE(plan.stale.begin()->first.starts_with("cut 1, now 2"));
+  EXPECT_EQ(plan.stale.begin()->second, 1u);
+
+  // Only losses with class vectors of their own know how those begin.
+  older_ = {{"proxies", "1"}};
+  put("t", "A", "cut", 1.0);
+  put("t", "B", "plain", 1.0);
+  plan = make_plan(params_);
+  EXPECT_EQ(plan.done, 2u);
+  ASSERT_EQ(plan.stale.size(), 1u);
+  EXPECT_TRUE(plan.stale.begin()->first.starts_with("proxies 1, now 2"));
+}
+
+TEST_F(Planned, ARunOfAnotherVersionHasAnotherFolder) {
+  Network network{.dataset = "folder", .data = "d", .start = "s", .settings = {{"epochs", "2"}}};
+  network.versions = training_versions(network.settings);
+  const std::string now = run_name(network);
+  network.versions["projection"] = "1";
+  EXPECT_NE(run_name(network), now);
+}
+
+TEST_F(Planned, ACellFromBeforeThereWereVersionsIsOfTheFirst) {
+  table("t", "settings: {epochs: 2}\nrows: {A: {loss.name: ms}}\ncolumns: {plain: {rerank: 0}}\n");
+  put("t", "A", "plain", 1.0);
+  const std::string path = cell_path(params_.results, params_.dataset, "t", "A", "plain");
+  Cell cell = read_cell(path);
+  EXPECT_EQ(cell.versions.at("projection"), "2");
+  cell.versions.clear();
+  write_cell(path, cell);
+  const Plan plan = make_plan(params_);
+  EXPECT_EQ(plan.done, 0u);
+  ASSERT_EQ(plan.stale.size(), 1u);
+  EXPECT_TRUE(plan.stale.begin()->first.starts_with("projection 1, now 2"));
 }
 
 TEST_F(Planned, WhatOtherSettingsMadeIsMadeAgain) {

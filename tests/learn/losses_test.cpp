@@ -249,5 +249,26 @@ TEST(LossTable, EveryLossHasAFormulaToBeComparedWith) {
   }
 }
 
+// Lengths at D = 128, as the authors' code begins.
+TEST(Proxies, BeginAsTheMethodsSay) {
+  const auto length = [](const char* loss) {
+    const std::unique_ptr<Loss> made =
+        make_loss({.name = loss}, {.classes = 400, .dim = 128, .seed = 1});
+    return made->parameters().front().value.detach().norm(2, -1).mean().item<double>();
+  };
+  EXPECT_NEAR(length("softmax"), 1.0 / std::sqrt(3.0), 0.01);
+  EXPECT_NEAR(length("arcface"), 1.0 / std::sqrt(3.0), 0.01);
+  EXPECT_NEAR(length("proxynca"), std::sqrt(2.0), 0.02);
+  EXPECT_NEAR(length("proxyanchor"), 1.0, 0.02);
+}
+
+TEST(Proxies, OfUniformStartStayWithinTheirBound) {
+  const std::unique_ptr<Loss> made =
+      make_loss({.name = "softmax"}, {.classes = 50, .dim = 64, .seed = 1});
+  const torch::Tensor values = made->parameters().front().value.detach();
+  EXPECT_LE(values.abs().max().item<double>(), 0.125);
+  EXPECT_GT(values.abs().max().item<double>(), 0.12);
+}
+
 }  // namespace
 }  // namespace diml::learn::test
