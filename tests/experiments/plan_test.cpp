@@ -54,7 +54,8 @@ class Planned : public testing::Test {
         cell.numbers = {{"p_at_1", 90.0 - map_at_r}, {"map_at_r", map_at_r}};
         cell.look = {{"split", planned.look.split},
                      {"grid", std::to_string(planned.look.grid)},
-                     {"rerank", std::to_string(planned.look.rerank)}};
+                     {"rerank", std::to_string(planned.look.rerank)},
+                     {"cut_from", std::to_string(planned.look.cut_from)}};
         cell.settings = run.settings;
         cell.versions = training_versions(run.settings);
         cell.versions.merge(look_versions(planned.look, planned.quantity));

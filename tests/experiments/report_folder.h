@@ -11,6 +11,7 @@
 #include "diml/error.h"
 #include "diml/experiments.h"
 #include "diml/temporary_folder.h"
+#include "versions.h"
 
 namespace diml::experiments {
 
@@ -77,6 +78,8 @@ class ReportTest : public testing::Test {
                     {"r_precision", 33.004},
                     {"map_at_r", 22.996}};
     cell.settings = {{"seed", "0"}};
+    cell.versions = training_versions(cell.settings);
+    cell.precision = "float32";
     if (column == "baseline") cell.look = {{"rerank", "0"}};
     cell.seed = "0";
     cell.epochs = 60;

@@ -91,6 +91,21 @@ TEST_F(Report, SaysHowManyCellsTheTableWouldMakeOtherwise) {
                     "\n5 of 6 cells; 2 by other settings than the table's; seed 0; "));
 }
 
+TEST_F(Report, SaysWhichCellsAnOlderVersionOfTheProgramMade) {
+  put_main();
+  Cell older = cell("main", "Margin", "structural", 64.5);
+  older.versions["projection"] = "1";
+  older.precision = "tf32";
+  put(older);
+  report();
+  const std::string page = read("docs/results.md");
+  EXPECT_TRUE(
+      holds(page,
+            "\n5 of 6 cells; 1 cell of an older version of the program: projection 1, now 2 "
+            "(begins as PyTorch's linear layers do); "));
+  EXPECT_TRUE(holds(page, "; maps in float32 and tf32; "));
+}
+
 TEST_F(Report, ShowsMissingCellsAndCountsThem) {
   put_main();
   report();
@@ -127,11 +142,12 @@ TEST_F(Report, SaysHowTheCellsWereMadeAndCountsATrainingOnce) {
   other.commit = "1111111122222222";
   put(other);
   report();
-  EXPECT_TRUE(holds(read("docs/results.md"),
-                    "5 of 6 cells; seeds 0, 7; 60 epochs; starting weights 01234567; one card; "
-                    "commits fedcba98, 11111111; 3 h 0 min of training in 3 runs. Files: "
-                    "[CSV](results/cub200-main.csv), [LaTeX](results/cub200-main.tex), "
-                    "[SVG](results/cub200-main.svg).\n"));
+  EXPECT_TRUE(holds(
+      read("docs/results.md"),
+      "5 of 6 cells; seeds 0, 7; 60 epochs; starting weights 01234567; one card; maps in float32; "
+      "commits fedcba98, 11111111; 3 h 0 min of training in 3 runs. Files: "
+      "[CSV](results/cub200-main.csv), [LaTeX](results/cub200-main.tex), "
+      "[SVG](results/cub200-main.svg).\n"));
 }
 
 TEST_F(Report, NamesTheWeightsOfNetworksThatWereNotTrained) {
