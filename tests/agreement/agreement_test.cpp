@@ -1,5 +1,6 @@
 // One table of cases; every backend, every SIMD target, every cell type is proved against the
 // reference on it.
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>

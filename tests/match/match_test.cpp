@@ -1,5 +1,6 @@
 #include "diml/match.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
