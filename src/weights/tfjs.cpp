@@ -46,9 +46,10 @@ std::pair<std::string, Tensor> weight_of(const json& found) {
   return {std::move(name), std::move(tensor)};
 }
 
-const json& list_member(const json& object, const char* key, const char* what) {
+const json& list_member(const json& object, const char* key, const char* of) {
+  const std::string what = of;  // named: gcc takes what is found for a part of a temporary
   const json& list = weights::member(object, key, what);
-  if (!list.is_array()) throw Error(std::string(what) + " has a " + key + " that is no list");
+  if (!list.is_array()) throw Error(what + " has a " + key + " that is no list");
   return list;
 }
 
