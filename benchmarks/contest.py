@@ -167,7 +167,7 @@ def print_results(results):
     for name in names:
         print(f"\n{name:<{width}} {'threads':>7} {'pairs/s':>12} {'iterations':>10}  diml's speed over it")
         for row in results["rows"]:
-            if row["threads"] == BEST and "cpu" in results["kind"]:
+            if row["threads"] == BEST:
                 continue  # one of the rows above
             figures = row["figures"][name]
             times = figures.get("diml_times")
@@ -199,16 +199,31 @@ def markdown_cell(figures):
             f" {times_in_words(times['most'])})")
 
 
+def difference_cell(results, row, name):
+    for difference in results["agreement"]:
+        if difference["name"] == row["name"] and difference["collection"] == name:
+            return f"{difference['mean']:.0e}, {difference['largest']:.0e}"
+    return ""
+
+
 def markdown(results):
     names = [collection["name"] for collection in results["collections"]]
-    lines = [f"| pairs/s; iterations; diml's speed over it | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-    for row in results["rows"]:
-        if row["threads"] == BEST:
-            cells = " | ".join(markdown_cell(row["figures"][name]) for name in names)
-            lines.append(f"| {row['title']} | {cells} |")
+    rows = [row for row in results["rows"] if row["threads"] == BEST]
+    truth = results["agreement"][0]["truth"]
+    rule = "|---" * (len(names) + 1) + "|"
+    lines = [f"| pairs/s; iterations; diml's speed over it | {' | '.join(names)} |", rule]
+    for row in rows:
+        lines.append(f"| {row['title']} | {' | '.join(markdown_cell(row['figures'][name]) for name in names)} |")
     lines += [f"| {missing['title']} | {' | '.join([missing['why']] * len(names))} |" for missing in results["missing"]]
-    lines += ["", f"{results['machine']}; {results['rounds']} rounds. "
-              + "; ".join(f"{name}: {libraries}" for name, libraries in results["libraries"].items()) + "."]
+    lines += ["", f"| difference of the scores to {truth}'s: mean, largest | {' | '.join(names)} |", rule]
+    for row in rows:
+        if row["name"] != truth:
+            lines.append(f"| {row['title']} | {' | '.join(difference_cell(results, row, name) for name in names)} |")
+    libraries = "; ".join(f"{name}: {words}" for name, words in results["libraries"].items())
+    rounds = "1 round" if results["rounds"] == 1 else f"{results['rounds']} rounds"
+    others = results.get("cores_used_by_others", 0.0)
+    noise = f" Preliminary: other programs used {others:.1f} cores meanwhile." if others > 0.1 else ""
+    lines += ["", f"{results['machine']}, {rounds}. {libraries}.{noise}"]
     return "\n".join(lines)
 
 

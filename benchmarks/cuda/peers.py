@@ -202,7 +202,8 @@ def measure(arguments, collection, folder, rounds, start):
 def main():
     arguments = parse_arguments()
     start = time.perf_counter()
-    torch.backends.cuda.matmul.allow_tf32 = False  # an error of 1e-3 in S is one of 2 % in exp(S / lambda)
+    # torch's default, but an environment may say otherwise: with TF32 exp(S / lambda) would be off by 2 %.
+    torch.set_float32_matmul_precision("highest")
     collections = COLLECTIONS[arguments.device]
     rounds, agreement = contest.Rounds(), []
     with tempfile.TemporaryDirectory(prefix="diml-peers-") as folder, torch.no_grad():
