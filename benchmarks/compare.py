@@ -1,205 +1,129 @@
 """Speed and agreement of diml's matcher with its peers, on the same generated grids and the same candidates.
 
     /usr/bin/python3 benchmarks/compare.py [--rounds 5] [--threads 2] [--build build/release] [--json FILE]
+    /usr/bin/python3 benchmarks/compare.py --markdown FILE [--into README.md]
 
-The peers are the authors' loop in PyTorch and POT's ot.sinkhorn (peers/). All take turns within a round, and ratios are
-taken within a round: what slows the machine down for a while slows down both sides of a ratio. The measure is the
-authors' loop with the number of threads that is faster in that round: its small operations gain little from a second
-thread, and lose much where another program wants the core.
+The peers (peers/) are the authors' loop in PyTorch, PyTorch with the candidates of many queries in one tensor, and POT's
+ot.sinkhorn. Hard grids are spread out like a trained network's; easy ones lie in a cone, where the authors' rule stops
+their loop after few iterations, less exactly. All take turns within a round, and ratios are taken within a round:
+what slows the machine down for a while slows down both sides of a ratio. Everyone is judged by the number of threads that
+is faster in that round: small operations gain little from a second thread, and lose much where another program wants the
+core.
 """
 import argparse
 import importlib.util
 import json
 import os
-import statistics
-import subprocess
+import platform
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGES = {"numpy": "python3-numpy", "torch": "python3-torch", "ot": "python3-pot"}
-missing = [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
-if missing:
-    sys.exit(f"compare.py: {sys.executable} lacks the peers: apt install {' '.join(missing)}, and use /usr/bin/python3")
+missing_packages = [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
+if missing_packages:
+    sys.exit(f"compare.py: {sys.executable} lacks the peers: apt install {' '.join(missing_packages)},"
+             " and use /usr/bin/python3")
 
 import numpy as np  # noqa: E402  after the check that says what to install
 
+import contest  # noqa: E402
+from contest import EASY, HARD, Collection  # noqa: E402
+
 PEERS = Path(__file__).resolve().parent / "peers"
-DIM = 128
-CANDIDATES = 100  # of each query
 POT_QUERIES = 5
 STORAGES = ("float32", "float16", "bfloat16")
-MOST_MEAN_DIFFERENCE = 5e-4  # to POT, above which the two do not compute the same thing
-
-
-@dataclass(frozen=True)
-class Collection:
-    name: str
-    grid: int
-    images: int
-    classes: int
-    queries: int
-
-
-COLLECTIONS = (Collection("G=4", 4, 5000, 250, 200), Collection("G=7", 7, 2000, 100, 40))
-
-
-@dataclass(frozen=True)
-class Files:
-    """What all contestants read, and where their scores go."""
-    prefix: Path
-
-    def path(self, kind):
-        return f"{self.prefix}.{kind}.npy"
-
-    def arguments(self):
-        return ["--cells", self.path("cells"), "--globals", self.path("globals")]
+COLLECTIONS = (Collection("4x4 hard", 4, HARD, 5000, 250, 200), Collection("4x4 easy", 4, EASY, 5000, 250, 200),
+               Collection("7x7 hard", 7, HARD, 2000, 100, 40), Collection("7x7 easy", 7, EASY, 2000, 100, 40))
 
 
 @dataclass(frozen=True)
 class Contestant:
     name: str
+    title: str
     threads: int
     command: tuple  # what comes before the arguments that all share
-    role: str  # authors, pot or ours
+    role: str  # loop, batched, pot or ours
 
     def key(self):
-        return f"{self.name}-{self.threads}".replace(" ", "-").replace("'", "")
+        return f"{self.name}-{self.threads}".replace(" ", "-").replace("'", "").replace(",", "")
 
     def run(self, files):
-        """Returns pairs per second and mean iterations."""
         kind = "pairs" if self.role == "ours" else "candidates"
         command = [*self.command, *files.arguments(), f"--{kind}", files.path(kind), "--scores", files.path(self.key())]
-        environment = os.environ | {"OMP_NUM_THREADS": str(self.threads), "OPENBLAS_NUM_THREADS": str(self.threads)}
-        done = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"compare.py: {self.name} failed: {done.stderr.strip()}")
-        result = json.loads(done.stdout)
-        return result["pairs_per_second"], result["iterations"]
+        threads = str(self.threads)
+        return contest.run_json(self.name, command, os.environ | {"OMP_NUM_THREADS": threads,
+                                                                  "OPENBLAS_NUM_THREADS": threads})
 
 
 def authors_loop(threads):
     command = (sys.executable, PEERS / "authors_loop.py", "--threads", threads)
-    return Contestant("authors' loop", threads, command, role="authors")
+    return Contestant("authors' loop", "the authors' loop, PyTorch", threads, command, role="loop")
+
+
+def batched(threads, compiled):
+    command = (sys.executable, PEERS / "batched_torch.py", "--threads", threads, *(["--compile"] if compiled else []))
+    name = "batched, compiled" if compiled else "batched"
+    return Contestant(name, f"PyTorch, {name}", threads, command, role="batched")
 
 
 def pot():
     command = (sys.executable, PEERS / "pot_sinkhorn.py", "--queries", POT_QUERIES)
-    return Contestant("POT float64", 1, command, role="pot")
+    return Contestant("POT", "POT `ot.sinkhorn`, float64", 1, command, role="pot")
 
 
 def diml(build, storage, threads):
     program = build / "benchmarks" / "diml_pairs_per_second"
     command = (program, "--matcher", "cpu", "--storage", storage, "--threads", threads)
-    return Contestant(f"diml {storage}", threads, command, role="ours")
+    return Contestant(f"diml {storage}", f"diml, {storage} cells", threads, command, role="ours")
+
+
+def torch_facts():
+    import torch
+    return torch.__version__, hasattr(torch, "compile")
 
 
 def contestants(build, threads):
+    """All of them, and those that cannot be had here."""
+    version, can_compile = torch_facts()
     counts = sorted({1, threads})
-    ours = [diml(build, storage, count) for count in counts for storage in STORAGES]
-    return [*(authors_loop(count) for count in counts), pot(), *ours]
+    everyone = [authors_loop(count) for count in counts] + [batched(count, False) for count in counts]
+    if can_compile:
+        everyone += [batched(count, True) for count in counts]
+    everyone += [pot(), *(diml(build, storage, count) for storage in STORAGES for count in counts)]
+    compiled = batched(1, True)
+    missing = [] if can_compile else [{"name": compiled.name, "title": compiled.title,
+                                       "why": f"not there (torch {version})"}]
+    return everyone, missing
 
 
-def nearest_by_cosine(global_vectors, queries):
-    """The candidates of the first queries, themselves left out: int64 [queries, CANDIDATES]."""
-    unit = global_vectors / np.linalg.norm(global_vectors, axis=1, keepdims=True)
-    cosine = unit[:queries] @ unit.T
-    np.fill_diagonal(cosine, -np.inf)
-    return np.argsort(-cosine, axis=1, kind="stable")[:, :CANDIDATES].astype(np.int64)
-
-
-def make_files(build, collection, folder):
-    files = Files(folder / collection.name.replace("=", ""))
-    subprocess.run([build / "diml", "generate", "--out", files.prefix, "--grid", str(collection.grid),
-                    "--images", str(collection.images), "--classes", str(collection.classes), "--dim", str(DIM)],
-                   check=True, stdout=subprocess.DEVNULL)
-    candidates = nearest_by_cosine(np.load(files.path("globals")), collection.queries)
-    sources = np.repeat(np.arange(collection.queries, dtype=np.int64), CANDIDATES)
-    np.save(files.path("candidates"), candidates)
-    np.save(files.path("pairs"), np.stack([sources, candidates.ravel()], axis=1))
-    return files
-
-
-def run_rounds(everyone, files_of, rounds):
-    """Rates by (contestant, collection), one for each round, and the iterations of the last."""
-    rates, iterations = defaultdict(list), {}
-    for turn in range(rounds):
-        print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
+def run_rounds(everyone, files_of, count):
+    """The rounds, and what each peer said of the libraries it runs on."""
+    rounds, libraries = contest.Rounds(), {}
+    for turn in range(count):
+        print(f"round {turn + 1} of {count}", file=sys.stderr, flush=True)
         for collection, files in files_of.items():
             for contestant in everyone:
                 if contestant.role == "pot" and turn > 0:
                     continue  # once is enough to see how far off it is
-                rate, count = contestant.run(files)
-                rates[contestant, collection].append(rate)
-                iterations[contestant, collection] = count
-    return rates, iterations
-
-
-def summary(rates, measure):
-    """rates, measure: one for each round; a contestant that ran once is compared with the first."""
-    ratios = [rate / of_authors for rate, of_authors in zip(rates, measure)]
-    return {"pairs_per_second": statistics.median(rates),
-            "ratio": {"median": statistics.median(ratios), "least": min(ratios), "most": max(ratios)}}
-
-
-def rows_of(everyone, rates, iterations):
-    rows = [{"name": contestant.name, "threads": contestant.threads} for contestant in everyone]
-    for collection in COLLECTIONS:
-        authors = [rates[contestant, collection] for contestant in everyone if contestant.role == "authors"]
-        measure = [max(same_round) for same_round in zip(*authors)]
-        for row, contestant in zip(rows, everyone):
-            row[collection.name] = summary(rates[contestant, collection], measure)
-            row[collection.name]["iterations"] = iterations[contestant, collection]
-    return rows
+                result = contestant.run(files)
+                rounds.add(contestant.name, contestant.threads, collection, result)
+                if "runs_on" in result:
+                    libraries.setdefault(result["runs_on"], set()).add(contestant.role)
+    return rounds, {"POT" if roles == {"pot"} else "PyTorch peers" if "pot" not in roles else "peers": runs_on
+                    for runs_on, roles in libraries.items()}
 
 
 def agreement_of(everyone, files_of):
-    """How far our scores lie from the peers', over the pairs that the peer scored too. Threads change no score."""
-    peers = [contestant for contestant in everyone if contestant.role != "ours" and contestant.threads == 1]
-    ours = [contestant for contestant in everyone if contestant.role == "ours" and contestant.threads == 1]
+    """How far scores lie from POT's, over the pairs that POT scored. Threads change no score of ours."""
     rows = []
     for collection, files in files_of.items():
-        for contestant in ours:
-            scores = np.load(files.path(contestant.key())).astype(np.float64)
-            for peer in peers:
-                theirs = np.load(files.path(peer.key())).astype(np.float64).ravel()
-                difference = np.abs(scores[:len(theirs)] - theirs)
-                rows.append({"collection": collection.name, "ours": contestant.name, "peer": peer.name,
-                             "pairs": len(theirs), "largest": difference.max(), "mean": difference.mean()})
+        scores = {contestant.name: np.load(files.path(contestant.key()))
+                  for contestant in everyone if contestant.threads == 1}
+        rows += contest.difference_rows(collection, scores, {"POT": scores["POT"]})
     return rows
-
-
-def print_table(rows):
-    heading = "".join(f"{collection.name + ' pairs/s':>14} {'ratio (least..most)':>23} {'iterations':>11}"
-                      for collection in COLLECTIONS)
-    print(f"{'':<15} {'threads':>7}{heading}")
-    for row in rows:
-        line = f"{row['name']:<15} {row['threads']:>7}"
-        for collection in COLLECTIONS:
-            cell = row[collection.name]
-            ratio = cell["ratio"]
-            spread = f"{ratio['median']:.2f} ({ratio['least']:.2f}..{ratio['most']:.2f})"
-            line += f"{cell['pairs_per_second']:>14,.0f} {spread:>23} {cell['iterations']:>11.1f}"
-        print(line)
-    print("\nratio: to the authors' loop, the faster of its rows within a round; median of the rounds")
-
-
-def print_agreement(rows):
-    print("\nabsolute difference of the scores")
-    for row in rows:
-        print(f"{row['collection']}  {row['ours']:<13} to {row['peer']:<13} largest {row['largest']:.1e},"
-              f" mean {row['mean']:.1e}, over {row['pairs']:,} pairs")
-
-
-def check_agreement(rows):
-    # The authors stop loosely; POT runs until the marginals are met, as we do.
-    strange = [row for row in rows if row["peer"].startswith("POT") and not row["mean"] <= MOST_MEAN_DIFFERENCE]
-    if strange:
-        sys.exit(f"compare.py: {strange[0]['ours']} disagrees with POT by {strange[0]['mean']:.1e} in the mean"
-                 f" at {strange[0]['collection']}: these rates do not compare")
 
 
 def seconds_of_others():
@@ -210,40 +134,66 @@ def seconds_of_others():
     return ticks / os.sysconf("SC_CLK_TCK") - own.user - own.system - own.children_user - own.children_system
 
 
+def machine(threads):
+    model = next((line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+                  if line.startswith("model name")), platform.machine())
+    simd = "AVX-512" if "avx512bw" in Path("/proc/cpuinfo").read_text() else platform.machine()
+    cores = "1 core" if threads == 1 else f"{threads} cores"
+    return f"{cores} of {model} ({simd})"
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2, help="all but POT run with these and with 1")
     parser.add_argument("--build", type=Path, default=Path("build/release"), help="where diml was built")
-    parser.add_argument("--json", type=Path, help="write the table here, too")
+    parser.add_argument("--json", type=Path, help="write the results here, too")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="measure nothing: the table of these results")
+    parser.add_argument("--into", type=Path, metavar="DOCUMENT", help="with --markdown: put it into its place there")
     arguments = parser.parse_args()
     if arguments.rounds < 1 or arguments.threads < 1:
         parser.error("--rounds and --threads must be at least 1")
-    for program in ("diml", "benchmarks/diml_pairs_per_second"):
+    if arguments.into and not arguments.markdown:
+        parser.error("--into needs --markdown FILE")
+    for program in () if arguments.markdown else ("diml", "benchmarks/diml_pairs_per_second"):
         if not (arguments.build / program).is_file():
             parser.error(f"{arguments.build / program} is not there: cmake --build --preset release, or name --build")
     return arguments
 
 
+def show_markdown(source, document):
+    results = json.loads(source.read_text())
+    if document:
+        contest.markdown_into(document, source, results)
+    else:
+        print(contest.markdown(results))
+
+
 def main():
     arguments = parse_arguments()
+    if arguments.markdown:
+        return show_markdown(arguments.markdown, arguments.into)
     build = arguments.build.resolve()
-    everyone = contestants(build, arguments.threads)
+    everyone, missing = contestants(build, arguments.threads)
     start, others_before = time.perf_counter(), seconds_of_others()
     with tempfile.TemporaryDirectory(prefix="diml-compare-") as folder:
-        files_of = {collection: make_files(build, collection, Path(folder)) for collection in COLLECTIONS}
-        rates, iterations = run_rounds(everyone, files_of, arguments.rounds)
+        files_of = {collection: contest.make_files(build, collection, Path(folder)) for collection in COLLECTIONS}
+        rounds, libraries = run_rounds(everyone, files_of, arguments.rounds)
         agreement = agreement_of(everyone, files_of)
     others = max(0.0, seconds_of_others() - others_before) / (time.perf_counter() - start)
-    rows = rows_of(everyone, rates, iterations)
-    print_table(rows)
-    print_agreement(agreement)
+    titles = {contestant.name: (contestant.title, None if contestant.role == "ours" else "diml float32")
+              for contestant in everyone}
+    rows = contest.rows_of(rounds, [(name, *rest) for name, rest in titles.items()], COLLECTIONS)
+    results = {"kind": "cpu", "machine": machine(arguments.threads), "libraries": libraries,
+               "rounds": arguments.rounds, "threads": arguments.threads, "cores_used_by_others": others,
+               "collections": contest.collections_in_json(COLLECTIONS), "rows": rows, "missing": missing,
+               "agreement": agreement}
+    contest.print_results(results)
     print(f"\nother programs used {others:.2f} cores meanwhile" + (": repeat when it is quiet" if others > 0.1 else ""))
     if arguments.json:
-        table = {"rounds": arguments.rounds, "threads": arguments.threads, "cores_used_by_others": others,
-                 "rows": rows, "agreement": agreement}
-        arguments.json.write_text(json.dumps(table, indent=2) + "\n")
-    check_agreement(agreement)
+        contest.save(arguments.json, results)
+    # The authors stop loosely; the others run until the marginals are met, as we do.
+    contest.check_agreement(agreement, [name for name in titles if name != "authors' loop"])
 
 
 if __name__ == "__main__":

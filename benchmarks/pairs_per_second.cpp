@@ -1,11 +1,15 @@
-// The matcher's side of compare.py: loads what the peers load, matches the same pairs, prints the
-// rate as JSON.
+// The matcher's side of compare.py and cuda/peers.py: loads what the peers load, matches the same
+// pairs, prints the rate as JSON. With --lists stdin it measures once for each word that it reads
+// there: loading a large collection takes longer than matching it, and contestants take turns.
 
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,12 +19,16 @@
 #include "diml/grid_files.h"
 #include "diml/matcher.h"
 #include "diml/npy.h"
+#if DIML_BENCH_ON_CARD
+#include "cuda/on_card.h"
+#endif
 
 namespace {
 
 constexpr char kUsage[] =
     "diml_pairs_per_second --cells C.npy --globals V.npy --pairs P.npy [--matcher auto]"
-    " [--storage float32|float16|bfloat16] [--threads 0] [--seconds 0.5] [--scores OUT.npy]";
+    " [--storage float32|float16|bfloat16] [--threads 0] [--seconds 0.5] [--scores OUT.npy]"
+    " [--lists host|card|stdin]";
 
 struct Options {
   std::string cells;
@@ -31,6 +39,8 @@ struct Options {
   int threads = 0;
   double seconds = 0.5;  // at least so long, in whole passes over the pairs
   std::string scores;    // "": not wanted
+  // Where the list of pairs is and the scores go; grids are where the matcher wants them.
+  std::string lists = "host";
 };
 
 template <typename Number>
@@ -48,7 +58,8 @@ void set_option(Options& options, std::string_view name, const std::string& valu
   const std::map<std::string_view, std::string*> texts = {
       {"--cells", &options.cells},     {"--globals", &options.globals},
       {"--pairs", &options.pairs},     {"--matcher", &options.matcher},
-      {"--storage", &options.storage}, {"--scores", &options.scores}};
+      {"--storage", &options.storage}, {"--scores", &options.scores},
+      {"--lists", &options.lists}};
   if (const auto found = texts.find(name); found != texts.end()) {
     *found->second = value;
   } else if (name == "--threads") {
@@ -90,26 +101,78 @@ double seconds_per_pass(double least_seconds, const Work& pass) {
   }
 }
 
-void run(const Options& options) {
-  const diml::GridSet grids =
-      diml::load_grids(options.cells, options.globals, diml::cell_type_from(options.storage));
-  const std::vector<diml::Pair> pairs = diml::load_pairs(options.pairs, grids.size());
-  if (pairs.empty()) throw diml::Error(options.pairs + " has no pairs");
-  const auto matcher = diml::make_matcher(options.matcher, {options.threads});
-  const diml::PairBatch batch{grids.view(), grids.view(), pairs};
-  std::vector<float> scores(pairs.size());
-  std::vector<diml::PairReport> reports(pairs.size());
-  matcher->score(batch, {}, scores, reports);  // warms up, too
-  const double seconds =
-      seconds_per_pass(options.seconds, [&] { matcher->score(batch, {}, scores); });
-  if (!options.scores.empty()) {
-    diml::NpyWriter file(options.scores, diml::ArrayType::float32,
-                         std::vector<std::size_t>{scores.size()});
-    file.append(std::span<const float>(scores));
+// What is loaded once, and measured as often as somebody asks.
+class Contestant {
+ public:
+  explicit Contestant(const Options& options)
+      : options_(options),
+        grids_(diml::load_grids(options.cells, options.globals,
+                                diml::cell_type_from(options.storage))),
+        pairs_(diml::load_pairs(options.pairs, grids_.size())),
+        matcher_(diml::make_matcher(options.matcher, {options.threads})),
+        scores_(pairs_.size()) {
+    if (pairs_.empty()) throw diml::Error(options.pairs + " has no pairs");
+    kept_ = matcher_->keep(grids_.view());
+    std::vector<diml::PairReport> reports(pairs_.size());
+    matcher_->score(batch(), {}, scores_, reports);  // warms up, too
+    iterations_ = mean_iterations(reports);
+  }
+
+  void measure(const std::string& lists) {
+    if (lists != "host" && lists != "card") {
+      throw diml::Error("lists are on the host or the card, not '" + lists + "'");
+    }
+    const double seconds = lists == "card" ? seconds_on_card() : seconds_on_host();
+    if (!options_.scores.empty()) write_scores();
+    std::printf("{\"pairs_per_second\": %.9g, \"iterations\": %.9g}\n",
+                static_cast<double>(pairs_.size()) / seconds, iterations_);
+    std::fflush(stdout);
+  }
+
+ private:
+  diml::PairBatch batch() const { return {grids_.view(), grids_.view(), pairs_}; }
+
+  double seconds_on_host() {
+    return seconds_per_pass(options_.seconds, [&] { matcher_->score(batch(), {}, scores_); });
+  }
+
+  double seconds_on_card() {
+#if DIML_BENCH_ON_CARD
+    if (!on_card_) {
+      on_card_.emplace(grids_.view(), pairs_);
+      on_card_->match();  // warms up
+    }
+    const double seconds = seconds_per_pass(options_.seconds, [&] { on_card_->match(); });
+    on_card_->download(scores_);
+    return seconds;
+#else
+    throw diml::Error("lists on the card need a build with CUDA: cmake --preset cuda");
+#endif
+  }
+
+  void write_scores() const {
+    diml::NpyWriter file(options_.scores, diml::ArrayType::float32,
+                         std::vector<std::size_t>{scores_.size()});
+    file.append(std::span<const float>(scores_));
     file.commit();
   }
-  std::printf("{\"pairs_per_second\": %.9g, \"iterations\": %.9g}\n",
-              static_cast<double>(pairs.size()) / seconds, mean_iterations(reports));
+
+  Options options_;
+  diml::GridSet grids_;
+  std::vector<diml::Pair> pairs_;
+  std::unique_ptr<diml::Matcher> matcher_;
+  std::shared_ptr<const void> kept_;
+  std::vector<float> scores_;
+  double iterations_ = 0.0;
+#if DIML_BENCH_ON_CARD
+  std::optional<diml::bench::OnCard> on_card_;
+#endif
+};
+
+void run(const Options& options) {
+  Contestant contestant(options);
+  if (options.lists != "stdin") return contestant.measure(options.lists);
+  for (std::string lists; std::cin >> lists;) contestant.measure(lists);
 }
 
 }  // namespace

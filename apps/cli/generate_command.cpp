@@ -52,6 +52,11 @@ Run define_generate(CLI::App& command) {
   command.add_option("--dim", params.dim, "Dimensions of a cell")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  command
+      .add_option("--common", params.common,
+                  "Length of a direction that all cells share: 0.7 puts them into a cone")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command.add_option("--seed", params.seed, "Another seed, other creatures")->capture_default_str();
   command.add_option("--out", options->out, "Prefix of the files")->required();
   return [options] { options->run(); };

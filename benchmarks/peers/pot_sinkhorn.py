@@ -12,6 +12,8 @@ import time
 import numpy as np
 import ot
 
+from libraries import blas_of_this_process
+
 LAMBDA = 0.05
 TOLERANCE = 1e-4
 MOST_ITERATIONS = 1000
@@ -65,7 +67,8 @@ def main():
     seconds = time.perf_counter() - start
     if arguments.scores:
         np.save(arguments.scores, np.reshape(scores, candidates.shape))
-    print(json.dumps({"pairs_per_second": len(pairs) / seconds, "iterations": float(np.mean(iterations))}))
+    print(json.dumps({"pairs_per_second": len(pairs) / seconds, "iterations": float(np.mean(iterations)),
+                      "runs_on": f"POT {ot.__version__}, NumPy {np.__version__}, {blas_of_this_process()}"}))
 
 
 if __name__ == "__main__":

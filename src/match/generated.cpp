@@ -39,6 +39,9 @@ GeneratedGrids generate_grids(const GeneratedParams& params) {
   if (params.classes < 1 || params.classes > params.size) {
     throw Error("generated grids need 1 to " + std::to_string(params.size) + " classes");
   }
+  if (!std::isfinite(params.common) || params.common < 0.0) {
+    throw Error("the direction that generated cells share has a length of 0 or more");
+  }
   if (params.grid > kMostCells)
     check_grid_shape(params.grid, params.dim);  // before its square can wrap
   const std::size_t dim = params.dim;
@@ -48,6 +51,8 @@ GeneratedGrids generate_grids(const GeneratedParams& params) {
   const std::vector<float> kinds = unit_vectors(kParts, dim, mixed_seed(params.seed, 1, 0));
   const std::vector<float> looks =
       unit_vectors(params.classes * kParts, dim, mixed_seed(params.seed, 2, 0));
+  std::vector<float> common = unit_vectors(1, dim, mixed_seed(params.seed, 5, 0));
+  for (float& value : common) value *= static_cast<float>(params.common);
   Random layout(mixed_seed(params.seed, 3, 0));
   std::vector<Position> home(kParts);
   for (Position& position : home) {
@@ -66,7 +71,8 @@ GeneratedGrids generate_grids(const GeneratedParams& params) {
       const double noise = kNoise / std::sqrt(static_cast<double>(dim));
       for (std::size_t i = 0; i < side * side; ++i) {
         for (std::size_t d = 0; d < dim; ++d) {
-          cells[i * dim + d] = static_cast<float>(kBackground * scene[d] + noise * random.normal());
+          cells[i * dim + d] =
+              static_cast<float>(kBackground * scene[d] + noise * random.normal()) + common[d];
         }
       }
       for (std::size_t part = 0; part < kParts; ++part) {

@@ -63,6 +63,19 @@ TEST_F(GenerateCommand, WritesOtherCreaturesForAnotherSeed) {
   EXPECT_NE(bytes_of(at("first.cells.npy")), bytes_of(at("other.cells.npy")));
 }
 
+TEST_F(GenerateCommand, PutsCellsIntoAConeWhenTheyShareADirection) {
+  const auto first_with_last = [&](const std::string& prefix) {
+    const std::vector<float> globals = read_floats(at(prefix + ".globals.npy"), {130, 8});
+    double sum = 0.0;
+    for (std::size_t d = 0; d < 8; ++d) sum += globals[d] * globals[129 * 8 + d];
+    return sum;
+  };
+  generate("spread");
+  generate("cone", {"--common", "5"});
+  EXPECT_GT(first_with_last("cone"), 0.8);
+  EXPECT_GT(first_with_last("cone"), first_with_last("spread"));
+}
+
 TEST_F(GenerateCommand, MakesClassesThatReRankingTellsApart) {
   generate("g");
   const auto json = nlohmann::json::parse(

@@ -1,5 +1,6 @@
 #include "diml/generated.h"
 
+#include <cmath>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -34,6 +35,27 @@ TEST(GeneratedGrids, ImagesOfAClassMatchBetterThanOthers) {
     different += match(generated.grids[k], generated.grids[k + 30]).score;
   }
   EXPECT_GT(same, different + 0.2);
+}
+
+TEST(GeneratedGrids, CellsThatShareADirectionLieInACone) {
+  const auto mean_similarity = [](double common) {
+    const GeneratedGrids generated = generate_grids({.size = 60, .classes = 6, .common = common});
+    double sum = 0.0;
+    for (std::size_t k = 0; k < 20; ++k) {
+      for (const double value : match(generated.grids[k], generated.grids[k + 20]).similarity) {
+        sum += value / (20 * 16 * 16);
+      }
+    }
+    return sum;
+  };
+  EXPECT_LT(mean_similarity(0.0), 0.2);
+  EXPECT_NEAR(mean_similarity(0.7), 0.45, 0.05);
+  EXPECT_GT(mean_similarity(5.0), 0.9);
+}
+
+TEST(GeneratedGrids, RefusesAnImpossibleSharedDirection) {
+  EXPECT_THROW(generate_grids({.common = -0.1}), Error);
+  EXPECT_THROW(generate_grids({.common = NAN}), Error);
 }
 
 TEST(GeneratedGrids, RefusesMoreClassesThanImages) {
