@@ -79,7 +79,9 @@ TEST(Docs, EveryNumberThatNamesItsSourceIsWhatTheSourceSays) {
       const double value = sources.value(claim.source);
       EXPECT_EQ(claim.number.magnitude, printed(std::abs(value), claim.number.digits));
       // Prose says "loses 0.9": only a sign that is there can be wrong.
-      if (claim.number.negative) EXPECT_LT(value, 0.0);
+      if (claim.number.negative) {
+        EXPECT_LT(value, 0.0);
+      }
     } catch (const Error& error) {
       ADD_FAILURE() << error.what();
     }
