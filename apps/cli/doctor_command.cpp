@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "diml/cuda_matcher.h"
+#include "diml/error.h"
 #include "diml/matcher.h"
 #include "diml/threads.h"
 #include "diml/version.h"
