@@ -32,8 +32,9 @@ struct PcaOfPhotos {
   std::vector<std::string> bad;  // why photos were left out
 };
 
-// The principal directions of unit cells about the origin: a projection on them keeps more of the
-// cosines of cells than any other of so few dimensions, and how bright a photo is does not matter.
+// The principal directions of unit cells about the origin. Of all projections to so few dimensions
+// theirs changes the dot products of cells least (in the sum of squares, before cells become unit
+// vectors again); about the mean it would be those of differences from it, which nobody takes.
 // embedder: of the network without a projection, with the grid whose cells are meant. Photos of
 // which no cell is drawn are not read.
 PcaOfPhotos pca_of_photos(Embedder& embedder, std::span<const std::string> paths,
