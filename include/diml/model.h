@@ -74,5 +74,7 @@ Model make_model(std::string_view architecture, StridePlace stride, std::size_t 
 // Uniform within 1 / sqrt(channels), weights and bias, as PyTorch's linear layers begin: an
 // optimiser whose steps do not grow with the weights turns small ones sooner.
 void add_projection(Model& model, std::size_t dim, std::uint64_t seed);
+// Of the weights that a training run of this seed begins with.
+std::uint64_t starting_seed(std::uint64_t seed_of_run);
 
 }  // namespace diml

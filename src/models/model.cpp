@@ -120,6 +120,11 @@ void add_projection(Model& model, std::size_t dim, std::uint64_t seed) {
   model.tensors["projection.bias"] = random_tensor({dim}, draw);
 }
 
+std::uint64_t starting_seed(std::uint64_t seed_of_run) {
+  constexpr std::uint64_t kWeights = 3;  // a kind of randomness of its own in a run
+  return mixed_seed(seed_of_run, kWeights, 0);
+}
+
 Model make_model(std::string_view architecture, StridePlace stride, std::size_t dim,
                  std::uint64_t seed) {
   Model model;

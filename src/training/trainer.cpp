@@ -16,8 +16,7 @@ namespace {
 
 // Kinds of randomness, so that none repeats another's.
 constexpr std::uint64_t kAugment = 1;
-constexpr std::uint64_t kStep = 2;
-constexpr std::uint64_t kWeights = 3;
+constexpr std::uint64_t kStep = 2;  // 3 is starting_seed's
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -39,7 +38,7 @@ Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
       hooks_(hooks),
       device_(learn::device_named(config_.device)),
       data_(load_training_data(config_)),
-      start_(starting_model(config_, mixed_seed(config_.seed, kWeights, 0))),
+      start_(starting_model(config_, starting_seed(config_.seed))),
       pixels_(start_.preprocessing, device_),
       network_(std::make_unique<learn::TrainableNetwork>(start_, device_,
                                                          precision_from(config_.precision))),

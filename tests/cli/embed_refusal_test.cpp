@@ -83,7 +83,7 @@ TEST_F(WrongCall, APlaceThatCannotBeWrittenIsToldFirst) {
 
 TEST_F(WrongCall, OfWeightsIsRefused) {
   write_bytes(at("text"), "no weights, and long enough to look like the header of something");
-  expect_refused({"weights"}, {"import, get, create or info"});
+  expect_refused({"weights"}, {"import, get, create, project or info"});
   expect_refused({"weights", "frobnicate"}, {"frobnicate"});
   expect_refused({"weights", "create", "small"}, {"--out"});
   expect_refused({"weights", "create", "vgg16", "--out", "b"}, {"vgg16", "resnet50"});

@@ -14,6 +14,20 @@ using Json = nlohmann::json;
 
 class Train : public TrainFolder {};
 
+TEST_F(Train, BeginsWithTheProjectionThatWeightsProjectMakesAtRandom) {
+  save_model(at("plain.safetensors"), make_model("small", StridePlace::in_3x3, 0, 3));
+  // With steps of nothing it ends as it began.
+  run_well(train("run", {"model.weights=plain.safetensors", "seed=5", "epochs=1",
+                         "optimiser.learning_rate=1e-30"}));
+  run_well({"weights", "project", "plain.safetensors", "--kind", "random", "--dim", "16", "--seed",
+            "5", "--out", "random.safetensors"});
+  const Model trained = load_model(at("run/best.safetensors"));
+  const Model random = load_model(at("random.safetensors"));
+  for (const char* name : {"projection.weight", "projection.bias"}) {
+    EXPECT_EQ(trained.tensors.at(name).floats(), random.tensors.at(name).floats()) << name;
+  }
+}
+
 TEST_F(Train, LeavesARunBehind) {
   const std::string out = run_well(train("run"));
   EXPECT_NE(out.find("untrained"), std::string::npos) << out;
