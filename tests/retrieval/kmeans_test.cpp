@@ -52,9 +52,26 @@ TEST(KMeans, EachPointMayBeItsOwnClusterAndAllMayShareOne) {
   EXPECT_THROW(kmeans({points.data(), 6, 3}, {.clusters = 0}), Error);
 }
 
-TEST(KMeans, IdenticalPointsDoNotBreakIt) {
+TEST(KMeans, IdenticalPointsShareTheFirstCluster) {
   const std::vector<float> points(40 * 4, 1.0f);
-  EXPECT_EQ(kmeans({points.data(), 40, 4}, {.clusters = 5}).size(), 40u);
+  for (const std::uint64_t seed : {0, 1, 2}) {
+    EXPECT_EQ(kmeans({points.data(), 40, 4}, {.clusters = 5, .seed = seed}),
+              std::vector<std::int64_t>(40, 0));
+  }
+}
+
+TEST(KMeans, AClusterThatIsLeftEmptyTakesAPointThatLiesFarFromItsOwn) {
+  // Nine points in one place and one elsewhere: whoever is drawn first, two clusters tell them
+  // apart.
+  std::vector<float> points(10 * 3, 1.0f);
+  points[7 * 3] = 50.0f;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const std::vector<std::int64_t> cluster =
+        kmeans({points.data(), 10, 3}, {.clusters = 2, .seed = seed});
+    for (std::size_t i = 0; i < 10; ++i) {
+      EXPECT_EQ(cluster[i] == cluster[0], i != 7) << "point " << i << ", seed " << seed;
+    }
+  }
 }
 
 }  // namespace
