@@ -60,17 +60,19 @@ TEST(KMeans, IdenticalPointsShareTheFirstCluster) {
   }
 }
 
-TEST(KMeans, AClusterThatIsLeftEmptyTakesAPointThatLiesFarFromItsOwn) {
-  // Nine points in one place and one elsewhere: whoever is drawn first, two clusters tell them
-  // apart.
-  std::vector<float> points(10 * 3, 1.0f);
-  points[7 * 3] = 50.0f;
+TEST(KMeans, AClusterThatIsLeftEmptyTakesAVectorFarFromItsOwnCentre) {
+  // Eight in one place, and two near each other: who starts with two of the eight has a cluster to
+  // spare, and tells the two apart with it.
+  std::vector<float> points;
+  for (int k = 0; k < 8; ++k) points.insert(points.end(), {1.0f, 0.0f});
+  points.insert(points.end(), {0.0f, 1.0f, -0.6f, 0.8f});
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const std::vector<std::int64_t> cluster =
-        kmeans({points.data(), 10, 3}, {.clusters = 2, .seed = seed});
-    for (std::size_t i = 0; i < 10; ++i) {
-      EXPECT_EQ(cluster[i] == cluster[0], i != 7) << "point " << i << ", seed " << seed;
+        kmeans({points.data(), 10, 2}, {.clusters = 3, .seed = seed});
+    for (std::size_t i = 1; i < 10; ++i) {
+      EXPECT_EQ(cluster[i] == cluster[0], i < 8) << "point " << i << ", seed " << seed;
     }
+    EXPECT_NE(cluster[8], cluster[9]) << "seed " << seed;
   }
 }
 
