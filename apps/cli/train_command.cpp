@@ -32,6 +32,16 @@ Json to_json(const EpochReport& report) {
   return json;
 }
 
+// Nothing is said where nothing was skipped.
+void tell_skipped(const TrainSummary& summary, const std::string& list) {
+  if (!summary.skipped || summary.bad.empty()) return;
+  std::fprintf(stderr,
+               "%zu photos could not be read (%s): %zu draws showed another photo of the class, "
+               "and %zu of %zu photos were not judged\n",
+               summary.bad.size(), list.c_str(), summary.skipped->replaced_draws,
+               summary.skipped->not_judged, summary.skipped->judged + summary.skipped->not_judged);
+}
+
 void TrainCommand::run() {
   for (const std::string& text : overrides) {
     call.settings.push_back(setting_from(text, "loss.margin=0.3"));
@@ -50,10 +60,18 @@ void TrainCommand::run() {
   if (!output.takes_standard_output()) {
     std::printf("best: epoch %zu, %s\n", summary.best.epoch, best.c_str());
   }
-  output.write({{"model", best},
-                {"untrained", to_json(summary.untrained)},
-                {"best", to_json(summary.best)},
-                {"last", to_json(summary.last)}});
+  tell_skipped(summary, call.out + "/bad.txt");
+  Json told = {{"model", best},
+               {"untrained", to_json(summary.untrained)},
+               {"best", to_json(summary.best)},
+               {"last", to_json(summary.last)}};
+  if (summary.skipped) {
+    told["bad"] = {{"photos", summary.bad},
+                   {"replaced_draws", summary.skipped->replaced_draws},
+                   {"judged", summary.skipped->judged},
+                   {"not_judged", summary.skipped->not_judged}};
+  }
+  output.write(told);
 }
 
 }  // namespace
@@ -87,7 +105,7 @@ Run define_train(CLI::App& command) {
   setting("--threads", "threads", "Threads; 0 for all cores");
   command.add_flag_callback(
       "--skip-bad", [options] { options->call.settings.emplace_back("dataset.skip_bad", "true"); },
-      "Go on without images that cannot be read");
+      "Go on without images that cannot be read, and say which");
   command.add_option("--set", options->overrides, "Any setting: --set loss.margin=0.3");
   command.add_option("--out", call.out, "The run's folder")->required();
   command.add_flag("--resume", call.resume, "Go on from the folder's last checkpoint");

@@ -32,6 +32,7 @@ void TrainReporter::connect(TrainHooks& hooks) {
   hooks.on_step = [this](const StepReport& report) { step(report); };
   hooks.on_evaluate = [this](std::size_t done, std::size_t total) { evaluating(done, total); };
   hooks.on_epoch = [this](const EpochReport& report) { epoch(report); };
+  hooks.on_note = [this](const std::string& text) { note(text); };
   hooks.stop = [] { return Interrupt::asked(); };
 }
 
@@ -66,6 +67,11 @@ void TrainReporter::erase() {
   if (terminal_) std::fprintf(stderr, "\r\033[K");
 }
 
+void TrainReporter::note(const std::string& text) {
+  erase();
+  std::fprintf(stderr, "%s\n", text.c_str());
+}
+
 void TrainReporter::epoch(const EpochReport& report) {
   erase();
   if (!lines_ || report.results.empty()) return;
@@ -81,6 +87,13 @@ void TrainReporter::epoch(const EpochReport& report) {
   }
   if (report.epoch > 0) std::printf("   %.1f s", report.seconds);
   if (report.is_best && report.epoch > 0) std::printf("   best");
+  if (report.skipped && report.skipped->replaced_draws > 0) {
+    std::printf("   %zu draws replaced", report.skipped->replaced_draws);
+  }
+  if (report.skipped && report.skipped->not_judged > 0) {
+    std::printf("   %zu of %zu not judged", report.skipped->not_judged,
+                report.skipped->judged + report.skipped->not_judged);
+  }
   std::printf("\n");
   std::fflush(stdout);
 }

@@ -7,8 +7,8 @@
 
 namespace diml::cli {
 
-// Tells a person how training goes: a line that is written over on a terminal, and one line for
-// every evaluated epoch.
+// Tells a person how training goes: a line that is written over on a terminal, one line for every
+// evaluated epoch, and on standard error what should not go unread.
 class TrainReporter {
  public:
   // lines: whether epochs are told on standard output.
@@ -24,6 +24,7 @@ class TrainReporter {
   void step(const StepReport& report);
   void evaluating(std::size_t done, std::size_t total);
   void epoch(const EpochReport& report);
+  void note(const std::string& text);
   void erase();
   // At the rate since the first step that was seen here, evaluations included.
   std::string left_after(const StepReport& report);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,13 @@ struct StepReport {
   double images_per_second = 0.0;
 };
 
+// What a run that skips bad photos did without them.
+struct SkippedPhotos {
+  std::size_t replaced_draws = 0;  // in the steps: another photo of the class stood in
+  std::size_t judged = 0;          // photos that the results are of
+  std::size_t not_judged = 0;      // photos that they should be of, too
+};
+
 struct EpochReport {
   std::size_t epoch = 0;  // 0: before training
   std::size_t epochs = 0;
@@ -36,13 +44,17 @@ struct EpochReport {
   double plan_seconds = 0.0;            // of those, spent in finding transport plans
   std::vector<RerankResult> results{};  // empty where this epoch was not evaluated
   bool is_best = false;
+  std::optional<SkippedPhotos> skipped{};  // where bad photos are skipped
 };
 
 // Called from the training thread.
 struct TrainHooks {
   std::function<void(const StepReport&)> on_step{};
   std::function<void(const EpochReport&)> on_epoch{};
-  Progress on_evaluate{};        // images embedded
+  Progress on_evaluate{};  // images embedded
+  // A line that a person should read: a photo that cannot be read, each once; the memory that
+  // unrolled plans take.
+  std::function<void(const std::string&)> on_note{};
   std::function<bool()> stop{};  // asked after every step; a checkpoint is written first
 };
 
@@ -51,6 +63,9 @@ struct TrainSummary {
   EpochReport best{};
   EpochReport last{};
   bool stopped = false;  // by the hook; --resume goes on
+  // Where bad photos are skipped: the draws of all epochs, the judged set of the last.
+  std::optional<SkippedPhotos> skipped{};
+  std::vector<std::string> bad{};  // those that could not be read, with the reason
 };
 
 // With the TORCH feature. Throws what train() would of settings that are unknown or do not fit, and

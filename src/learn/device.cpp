@@ -5,7 +5,13 @@
 #include <thread>
 
 #include <c10/core/impl/VirtualGuardImpl.h>
+#if DIML_TORCH_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <cuda_runtime_api.h>
+#endif
 
+#include "../base/free_memory.h"
 #include "diml/error.h"
 
 namespace diml::learn {
@@ -46,6 +52,23 @@ torch::Device device_named(const std::string& name) {
   // Batches keep their size: the fastest convolutions are looked for once.
   at::globalContext().setBenchmarkCuDNN(true);
   return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+std::optional<double> free_memory_of([[maybe_unused]] torch::Device device) {
+  if (device.is_cpu()) return free_memory();
+#if DIML_TORCH_CUDA
+  const c10::cuda::CUDAGuard guard(device);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
+    // LibTorch holds on to memory that it gives out again.
+    const auto stats =
+        c10::cuda::CUDACachingAllocator::getDeviceStats(guard.current_device().index());
+    return static_cast<double>(free) +
+           static_cast<double>(stats.reserved_bytes[0].current - stats.allocated_bytes[0].current);
+  }
+#endif
+  return {};
 }
 
 DeviceMark::DeviceMark(torch::Device device) {

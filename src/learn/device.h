@@ -12,6 +12,9 @@ namespace diml::learn {
 // takes a GPU of its own where no number is given. Throws where there is no such GPU.
 torch::Device device_named(const std::string& name);
 
+// Bytes that can still be taken there; nullopt where nobody says.
+std::optional<double> free_memory_of(torch::Device device);
+
 // A place in what a device was told to do.
 class DeviceMark {
  public:

@@ -1,9 +1,13 @@
 #include "diml/learn/measure.h"
 
 #include <chrono>
+#include <optional>
 
+#include "../base/free_memory.h"
+#include "device.h"
 #include "diml/error.h"
 #include "plans.h"
+#include "unrolled.h"
 
 namespace diml::learn {
 namespace {
@@ -138,12 +142,38 @@ torch::Tensor PairMeasure::plans(const Grids& x, const Grids& y, const torch::Te
                                  const torch::Tensor& similarities) const {
   const auto start = std::chrono::steady_clock::now();
   const PlanRequest request{x, y, pairs};
+  const bool unrolled = params_.plan_gradient == PlanGradient::unrolled;
+  if (unrolled && similarities.requires_grad()) expect_room(similarities);
   const torch::Tensor found =
-      params_.plan_gradient == PlanGradient::unrolled
-          ? unrolled_plans(request, similarities, params_.match)
-          : matched_plans(request, *matcher_, params_.match).to(similarities.options());
+      unrolled ? unrolled_plans(request, similarities, params_.match)
+               : matched_plans(request, *matcher_, params_.match).to(similarities.options());
   plan_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return found;
+}
+
+void PairMeasure::expect_room(const torch::Tensor& similarities) const {
+  const int iterations = params_.match.transport.max_iterations;
+  const std::int64_t rows = similarities.size(-2);
+  const std::int64_t columns = similarities.size(-1);
+  const std::int64_t pairs = similarities.numel() / (rows * columns);
+  const double bytes =
+      unrolled_bytes(pairs, rows, columns, iterations, similarities.element_size());
+  // What fitted once fits again: it is in LibTorch's hands and no longer counts as free.
+  if (bytes <= unrolled_bytes_) return;
+  const torch::Device device = similarities.device();
+  const std::optional<double> free = free_memory_of(device);
+  const std::string text =
+      "unrolled plans take at most " + bytes_text(bytes) + " for " + std::to_string(pairs) +
+      " pairs of " + std::to_string(rows) + " and " + std::to_string(columns) + " cells in " +
+      std::to_string(iterations) + " iterations" +
+      (free ? "; " + device.str() + " has " + bytes_text(*free) + " free" : "");
+  if (free && bytes > *free) {
+    throw Error(text +
+                ": lower sampler.batch, grid or measure.max_iterations, or take "
+                "measure.plan_gradient constant");
+  }
+  unrolled_bytes_ = bytes;
+  unrolled_memory_ = text;
 }
 
 }  // namespace diml::learn

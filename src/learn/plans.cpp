@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "diml/cuda_matcher.h"
+#include "unrolled.h"
 #if DIML_TORCH_CUDA
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -150,23 +151,17 @@ torch::Tensor matched_plans(const PlanRequest& request, const Matcher& matcher,
 torch::Tensor unrolled_plans(const PlanRequest& request, const torch::Tensor& similarities,
                              const MatchParams& params) {
   const Weights weights = marginals_of(request, similarities, params.marginals);
-  const TransportParams& transport = params.transport;
   // Through logarithms: a cell without weight stays without mass, whatever lambda is.
   constexpr double kTiny = 1e-30;
-  const torch::Tensor kernel = (similarities - 1.0) / transport.lambda;
-  const torch::Tensor log_source = weights.source.clamp_min(kTiny).log();
-  const torch::Tensor log_target = weights.target.clamp_min(kTiny).log();
-  torch::Tensor log_b = torch::zeros_like(log_target);
-  torch::Tensor log_a;
-  for (int iteration = 0; iteration < transport.max_iterations; ++iteration) {
-    log_a = log_source - torch::logsumexp(kernel + log_b.unsqueeze(-2), -1);
-    log_b = log_target - torch::logsumexp(kernel + log_a.unsqueeze(-1), -2);
-    const torch::NoGradGuard no_gradient;
-    const torch::Tensor rows = (kernel + log_a.unsqueeze(-1) + log_b.unsqueeze(-2)).exp().sum(-1);
-    const auto error = (rows - weights.source).abs().sum(-1).max().item<double>();
-    if (error < transport.tolerance) break;
-  }
-  return (kernel + log_a.unsqueeze(-1) + log_b.unsqueeze(-2)).exp();
+  const auto log_of = [](const torch::Tensor& side) {
+    return side.clamp_min(kTiny).log().reshape({-1, side.size(-1)});
+  };
+  const std::int64_t rows = similarities.size(-2);
+  const std::int64_t columns = similarities.size(-1);
+  const torch::Tensor kernel =
+      ((similarities - 1.0) / params.transport.lambda).reshape({-1, rows, columns});
+  return unrolled_sinkhorn(kernel, log_of(weights.source), log_of(weights.target), params.transport)
+      .view(similarities.sizes());
 }
 
 }  // namespace diml::learn

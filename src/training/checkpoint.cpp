@@ -26,6 +26,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   weights.metadata = {{"epochs_done", std::to_string(checkpoint.epochs_done)},
                       {"steps_done", std::to_string(checkpoint.steps_done)},
                       {"loss_sum", bits_of(checkpoint.loss_sum)},
+                      {"replaced", std::to_string(checkpoint.replaced)},
                       {"best_p_at_1", bits_of(checkpoint.best_p_at_1)},
                       {"best_epoch", std::to_string(checkpoint.best_epoch)}};
   write_safetensors(path, weights);
@@ -48,6 +49,7 @@ Checkpoint load_checkpoint(const std::string& path, const Model& shape) {
     checkpoint.epochs_done = number("epochs_done");
     checkpoint.steps_done = number("steps_done");
     checkpoint.best_epoch = number("best_epoch");
+    if (weights.metadata.contains("replaced")) checkpoint.replaced = number("replaced");
     checkpoint.loss_sum = std::bit_cast<double>(std::uint64_t{number("loss_sum")});
     checkpoint.best_p_at_1 = std::bit_cast<double>(std::uint64_t{number("best_p_at_1")});
   } catch (const std::logic_error&) {

@@ -16,6 +16,7 @@ struct Checkpoint {
   std::size_t epochs_done = 0;
   std::size_t steps_done = 0;  // of the epoch that is under way
   double loss_sum = 0.0;       // over them
+  std::size_t replaced = 0;    // draws of them, where bad photos are skipped
   double best_p_at_1 = -1.0;
   std::size_t best_epoch = 0;
   Model model;

@@ -26,11 +26,9 @@ std::vector<RerankResult> numbers_of(GridSetView grids, std::span<const std::int
 
 }  // namespace
 
-std::optional<std::vector<RerankResult>> evaluate_model(const Model& model,
-                                                        const LabelledFiles& files,
-                                                        Orientation orientation,
-                                                        const learn::TrainConfig& config,
-                                                        Ranks& ranks, const TrainHooks& hooks) {
+std::optional<Judgement> evaluate_model(const Model& model, const LabelledFiles& files,
+                                        Orientation orientation, const learn::TrainConfig& config,
+                                        Ranks& ranks, const TrainHooks& hooks) {
   NetworkParams network;
   network.threads = config.threads;
   network.device = config.device;
@@ -42,24 +40,26 @@ std::optional<std::vector<RerankResult>> evaluate_model(const Model& model,
                      .threads = config.threads});
   const EmbedFilesParams how{.orientation = orientation,
                              .bad = config.dataset.skip_bad ? BadImages::skip : BadImages::stop};
-  const std::optional<EmbeddedFiles> embedded =
+  std::optional<EmbeddedFiles> embedded =
       embed_to_memory(ranks, embedder, files.paths, how, hooks.on_evaluate, hooks.stop);
   if (!embedded) return {};
   std::vector<std::int64_t> labels;
   for (const std::size_t index : embedded->kept) labels.push_back(files.labels[index]);
 
-  std::vector<RerankResult> results;
+  Judgement judgement;
   bool stopped = false;
   if (ranks.writes()) {
     try {
-      results = numbers_of(embedded->view(), labels, config, hooks);
+      judgement.results = numbers_of(embedded->view(), labels, config, hooks);
     } catch (const Stopped&) {
       stopped = true;
     }
   }
   ranks.wait_for_writer();
   if (ranks.exchanged(stopped ? "stopped" : "").front() == "stopped") return {};
-  return results;
+  judgement.judged = embedded->kept.size();
+  judgement.bad = std::move(embedded->bad);
+  return judgement;
 }
 
 std::size_t loader_threads(const learn::TrainConfig& config) {

@@ -13,14 +13,18 @@
 
 namespace diml::training {
 
+struct Judgement {
+  std::vector<RerankResult> results;
+  std::size_t judged = 0;        // files that could be read
+  std::vector<std::string> bad;  // why the others could not: paths and reasons
+};
+
 // Embeds the files with the model and evaluates them: what `diml evaluate --model` would say. Every
-// rank embeds its share; the numbers are on the one that writes, the others get none. nullopt, on
-// all of them, where the hook stopped it.
-std::optional<std::vector<RerankResult>> evaluate_model(const Model& model,
-                                                        const LabelledFiles& files,
-                                                        Orientation orientation,
-                                                        const learn::TrainConfig& config,
-                                                        Ranks& ranks, const TrainHooks& hooks);
+// rank embeds its share; what came of it is on the one that writes, the others get nothing.
+// nullopt, on all of them, where the hook stopped it.
+std::optional<Judgement> evaluate_model(const Model& model, const LabelledFiles& files,
+                                        Orientation orientation, const learn::TrainConfig& config,
+                                        Ranks& ranks, const TrainHooks& hooks);
 
 // Threads that decode beside those that train.
 std::size_t loader_threads(const learn::TrainConfig& config);

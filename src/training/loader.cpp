@@ -1,9 +1,26 @@
 #include "loader.h"
 
+#include <algorithm>
+
 #include "../learn/device.h"
 #include "diml/error.h"
 
 namespace diml::training {
+namespace {
+
+// In an order that does not tell which thread came first.
+void make_unique(std::vector<BadImage>& bad) {
+  const auto before = [](const BadImage& one, const BadImage& other) {
+    return one.index < other.index;
+  };
+  const auto same = [](const BadImage& one, const BadImage& other) {
+    return one.index == other.index;
+  };
+  std::stable_sort(bad.begin(), bad.end(), before);
+  bad.erase(std::unique(bad.begin(), bad.end(), same), bad.end());
+}
+
+}  // namespace
 
 ImageCache::ImageCache(std::vector<std::string> paths, Orientation orientation,
                        std::size_t most_bytes)
@@ -64,34 +81,41 @@ void Loader::work() {
     std::uint8_t* planes = slot.batch.pixels.data_ptr<std::uint8_t>() + place * of_image;
     lock.unlock();
     std::exception_ptr failure;
+    std::vector<BadImage> bad;
     try {
-      augment(*image_at(indices[place]), params_.size, params_.channels, params_.augment,
+      augment(*image_at(indices[place], bad), params_.size, params_.channels, params_.augment,
               Random(mixed_seed(params_.seed, batch, params_.first_place + place)),
               {planes, of_image});
     } catch (...) {
       failure = std::current_exception();
     }
     lock.lock();
+    if (!bad.empty()) {
+      ++slot.batch.replaced;
+      slot.batch.bad.insert(slot.batch.bad.end(), bad.begin(), bad.end());
+    }
     // The image stays missing: its batch must never look whole.
     if (failure && !failure_) failure_ = failure;
     if (failure || --slot.missing == 0) changed_.notify_all();
   }
 }
 
-std::shared_ptr<const Image> Loader::image_at(std::size_t index) {
+std::shared_ptr<const Image> Loader::image_at(std::size_t index, std::vector<BadImage>& bad) {
   try {
     return cache_.get(index);
   } catch (const Error& error) {
     if (params_.stand_ins.empty()) {
       throw Error(std::string(error.what()) + " (--skip-bad goes on without it)");
     }
+    bad.push_back({index, error.what()});
     const std::size_t count = cache_.size();
     for (std::size_t k = 1; k < count; ++k) {
       const std::size_t other = (index + k) % count;
       if (params_.stand_ins[other] != params_.stand_ins[index]) continue;
       try {
         return cache_.get(other);
-      } catch (const Error&) {  // bad as well
+      } catch (const Error& also) {
+        bad.push_back({other, also.what()});
       }
     }
     throw Error(std::string(error.what()) + ", nor can any other image of its class");
@@ -124,6 +148,7 @@ TrainingBatch Loader::next() {
   told_ = told_ || !ready();
   if (told_) std::rethrow_exception(failure_);
   TrainingBatch batch = std::move(slots_.at(taken_).batch);
+  make_unique(batch.bad);
   slots_.erase(taken_);
   ++taken_;
   changed_.notify_all();

@@ -16,6 +16,7 @@
 #include <torch/torch.h>
 
 #include "augment.h"
+#include "diml/embedder.h"
 
 namespace diml::training {
 
@@ -40,6 +41,8 @@ class ImageCache {
 struct TrainingBatch {
   std::vector<std::size_t> indices;  // into the cache's paths
   torch::Tensor pixels;              // [B, 3, size, size] uint8
+  std::size_t replaced = 0;          // of them show another image of their class
+  std::vector<BadImage> bad{};       // the images that could not be read, each once, rising
 };
 
 struct LoaderParams {
@@ -76,7 +79,8 @@ class Loader {
   };
 
   void work();
-  std::shared_ptr<const Image> image_at(std::size_t index);
+  // bad: gets those that could not be read before one could.
+  std::shared_ptr<const Image> image_at(std::size_t index, std::vector<BadImage>& bad);
   // Makes room for a batch; false, with the failure noted, where there is none.
   bool begin(Slot& slot, const std::vector<std::size_t>& indices);
 

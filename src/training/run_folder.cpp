@@ -1,5 +1,6 @@
 #include "run_folder.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -34,6 +35,13 @@ Json line_of(const EpochReport& report, double learning_rate) {
                                {"map_at_r", 100.0 * result.metrics.map_at_r}});
   }
   if (!report.results.empty()) line["best"] = report.is_best;
+  if (report.skipped) {
+    line["bad"] = {{"replaced_draws", report.skipped->replaced_draws}};
+    if (!report.results.empty()) {
+      line["bad"]["judged"] = report.skipped->judged;
+      line["bad"]["not_judged"] = report.skipped->not_judged;
+    }
+  }
   return line;
 }
 
@@ -48,6 +56,11 @@ EpochReport report_of(const Json& line) {
     report.results.push_back(std::move(result));
   }
   report.is_best = line.value("best", false);
+  if (line.contains("bad")) {
+    const Json& bad = line["bad"];
+    report.skipped = SkippedPhotos{bad.at("replaced_draws"), bad.value("judged", std::size_t{0}),
+                                   bad.value("not_judged", std::size_t{0})};
+  }
   return report;
 }
 
@@ -85,6 +98,9 @@ void RunFolder::begin(const learn::TrainConfig& config) {
       path_,
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(),
       /*append=*/!fresh_);
+  if (fresh_) fs::remove(bad());
+  std::ifstream known(bad());
+  for (std::string line; std::getline(known, line);) bad_lines_.push_back(line);
   OutputFile file(this->config());
   file.write(to_yaml(config));
   file.commit();
@@ -120,6 +136,12 @@ void RunFolder::add_metrics(const EpochReport& report, double learning_rate) {
     events_->scalar("map_at_r/" + name, epoch, 100.0 * result.metrics.map_at_r);
   }
   events_->flush();
+}
+
+void RunFolder::add_bad(const std::string& why) {
+  if (std::find(bad_lines_.begin(), bad_lines_.end(), why) != bad_lines_.end()) return;
+  append_line(bad(), why + "\n");
+  bad_lines_.push_back(why);
 }
 
 void RunFolder::add_step(std::size_t step, double loss, double images_per_second) {

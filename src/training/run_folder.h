@@ -3,13 +3,15 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "diml/learn/train_config.h"
 #include "diml/train.h"
 
 namespace diml::training {
 
-// A run on disk: config.yaml, metrics.jsonl, TensorBoard events, best.safetensors, last/.
+// A run on disk: config.yaml, metrics.jsonl, TensorBoard events, best.safetensors, last/, and
+// bad.txt where photos could not be read.
 class RunFolder {
  public:
   // Nothing is made yet. fresh: nothing of an earlier run may be there; else there must be one.
@@ -21,6 +23,7 @@ class RunFolder {
   const std::string& path() const { return path_; }
   std::string config() const { return path_ + "/config.yaml"; }
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
+  std::string bad() const { return path_ + "/bad.txt"; }
   std::string best() const { return path_ + "/best.safetensors"; }
   std::string checkpoint() const { return path_ + "/last/checkpoint.safetensors"; }
 
@@ -32,6 +35,9 @@ class RunFolder {
   std::vector<EpochReport> cut_metrics(std::size_t epochs);
   // One line. Nothing in it depends on the clock: a run that was interrupted writes the same ones.
   void add_metrics(const EpochReport& report, double learning_rate);
+  // A photo that cannot be read, with the reason: one line of bad.txt, however often it is said.
+  void add_bad(const std::string& why);
+  const std::vector<std::string>& all_bad() const { return bad_lines_; }
   // What the curves show beside them.
   void add_step(std::size_t step, double loss, double images_per_second);
 
@@ -39,6 +45,7 @@ class RunFolder {
   class Events;
   std::string path_;
   bool fresh_;
+  std::vector<std::string> bad_lines_;
   std::unique_ptr<Events> events_;
   std::chrono::steady_clock::time_point flushed_{};
 };

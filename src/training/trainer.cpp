@@ -42,7 +42,8 @@ Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
       pixels_(start_.preprocessing, device_),
       network_(std::make_unique<learn::TrainableNetwork>(start_, device_,
                                                          precision_from(config_.precision))),
-      measure_(measure_of(config_)) {
+      measure_(measure_of(config_)),
+      bad_(ranks, folder, hooks) {
   config_.device = device_.str();
   config_.sampler.seed = config_.seed;
   config_.sampler.shards = ranks_.size();
@@ -50,7 +51,7 @@ Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
   cache_ =
       std::make_unique<ImageCache>(data_.train.paths, data_.orientation, config_.cache_mb << 20U);
   make_loss_and_optimiser();
-  if (config_.model.weights.empty()) calibrate();
+  look_at_a_batch();
   if (config_.ema > 0.0) {
     for (const auto& [name, value] : network_->parameters()) {
       averages_[name] = value.detach().clone();
@@ -90,14 +91,36 @@ void Trainer::make_loss_and_optimiser() {
   optimiser_ = std::make_unique<learn::Optimiser>(config_.optimiser, std::move(groups));
 }
 
-// One batch of images as they are seen in training. Every rank takes the same.
-void Trainer::calibrate() {
+// As it is seen in training. Every rank takes the same.
+void Trainer::look_at_a_batch() {
+  const bool calibrates = config_.model.weights.empty();
+  const bool unrolls =
+      measure_.needs_cells() && config_.measure.plan_gradient == learn::PlanGradient::unrolled;
+  if (!calibrates && !unrolls) return;
   std::vector<std::vector<std::size_t>> batches = sampler_->epoch(0);
   batches.resize(1);
   LoaderParams params = loader_params(0);
   params.first_place = 0;
   Loader loader(*cache_, std::move(batches), 0, params);
-  network_->calibrate(pixels_(loader.next().pixels));
+  TrainingBatch batch = loader.next();
+  const torch::Tensor pixels = pixels_(batch.pixels);
+  if (calibrates) network_->calibrate(pixels);
+  // A loss knows which pairs it asks for: memory that they lack ends the run here, before hours of
+  // evaluation, and not in its first step.
+  if (unrolls) {
+    torch::Tensor map;
+    {
+      const torch::NoGradGuard no_gradient;
+      map = network_->forward(pixels);
+    }
+    const learn::Grids grids = learn::make_grids(map.requires_grad_(true), config_.grid,
+                                                 pooling_rule_from(config_.pooling));
+    (*loss_)({grids, labels_of(batch), measure_, mixed_seed(config_.seed, kStep, 0)});
+    const std::string& memory = measure_.unrolled_memory();
+    if (hooks_.on_note && ranks_.writes() && !memory.empty()) hooks_.on_note(memory);
+  }
+  batch.pixels = torch::Tensor();
+  if (calibrates) calibrated_ = std::move(batch);
 }
 
 LoaderParams Trainer::loader_params(std::size_t epoch) const {
@@ -221,6 +244,7 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
   while (progress_.steps_done < steps && !stopped) {
     const std::size_t number = progress_.steps_done;
     const TrainingBatch batch = loader.next();
+    if (config_.dataset.skip_bad) progress_.replaced += bad_.hear(batch);
     LateNumbers numbers = run_step(batch, epoch, number, steps);
     settle_it();  // the one before: the device has this one to do meanwhile
     under_way = Step{batch, epoch, number, steps, std::move(numbers)};
@@ -240,6 +264,9 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
   report.seconds = seconds_since(start);
   report.plan_seconds = measure_.plan_seconds() - plans_before;
   report.loss = progress_.loss_sum / static_cast<double>(steps);
+  if (config_.dataset.skip_bad) {
+    report.skipped = SkippedPhotos{.replaced_draws = progress_.replaced};
+  }
   return stopped && progress_.steps_done < steps;
 }
 
@@ -265,10 +292,15 @@ Model Trainer::current_model() const {
 }
 
 bool Trainer::judge(EpochReport& report) {
-  std::optional<std::vector<RerankResult>> results =
+  std::optional<Judgement> judgement =
       evaluate_model(current_model(), data_.judged, data_.orientation, config_, ranks_, hooks_);
-  if (!results) return true;
-  report.results = std::move(*results);
+  if (!judgement) return true;
+  report.results = std::move(judgement->results);
+  if (report.skipped) {
+    report.skipped->judged = judgement->judged;
+    report.skipped->not_judged = judgement->bad.size();
+    bad_.name(judgement->bad);
+  }
   if (folder_ == nullptr) return false;
   // The last depth of re-ranking is what a user of the model would see.
   const double p_at_1 = report.results.back().metrics.p_at_1;
@@ -283,72 +315,31 @@ bool Trainer::judge(EpochReport& report) {
   return false;
 }
 
-void Trainer::save(std::size_t epochs_done, std::size_t steps_done) {
-  if (folder_ == nullptr) return;
-  Checkpoint checkpoint = progress_;
-  checkpoint.epochs_done = epochs_done;
-  checkpoint.steps_done = steps_done;
-  checkpoint.model = network_->model();
-  for (const auto& [name, tensor] : optimiser_->state()) {
-    checkpoint.tensors["optimiser." + name] = tensor;
-  }
-  for (const learn::LossParameter& parameter : loss_->parameters()) {
-    checkpoint.tensors["loss." + parameter.name] = parameter.value;
-  }
-  for (const auto& [name, average] : averages_) checkpoint.tensors["ema." + name] = average;
-  save_checkpoint(folder_->checkpoint(), checkpoint);
-}
-
-void Trainer::resume(const std::string& path) {
-  Checkpoint checkpoint = load_checkpoint(path, start_);
-  network_->load(checkpoint.model);
-  const auto part = [&](const std::string& prefix) {
-    std::map<std::string, torch::Tensor> tensors;
-    for (const auto& [name, tensor] : checkpoint.tensors) {
-      if (name.starts_with(prefix)) tensors[name.substr(prefix.size())] = tensor;
-    }
-    return tensors;
-  };
-  const torch::NoGradGuard no_gradient;
-  optimiser_->load(part("optimiser."));
-  const std::map<std::string, torch::Tensor> of_loss = part("loss.");
-  for (const learn::LossParameter& parameter : loss_->parameters()) {
-    const auto found = of_loss.find(parameter.name);
-    if (found == of_loss.end() || found->second.sizes() != parameter.value.sizes()) {
-      throw Error(path + ": has other " + parameter.name + " than this run needs");
-    }
-    torch::Tensor value = parameter.value;
-    value.copy_(found->second);
-  }
-  const std::map<std::string, torch::Tensor> of_averages = part("ema.");
-  for (auto& [name, average] : averages_) {
-    if (!of_averages.contains(name)) throw Error(path + ": has no averaged weights");
-    average.copy_(of_averages.at(name));
-  }
-  checkpoint.model = {};
-  checkpoint.tensors.clear();
-  progress_ = std::move(checkpoint);
-  resumed_ = true;
-  if (folder_ == nullptr) return;
-  for (EpochReport& report : folder_->cut_metrics(progress_.epochs_done + 1)) {
-    report.epochs = config_.epochs;
-    if (report.epoch == 0) summary_.untrained = report;
-    if (report.epoch == progress_.best_epoch) summary_.best = report;
-    summary_.last = report;
-  }
+void Trainer::count(const EpochReport& report) {
+  summary_.last = report;
+  if (!report.skipped) return;
+  const std::size_t before = summary_.skipped ? summary_.skipped->replaced_draws : 0;
+  // Where an epoch is not judged, what was judged last still holds.
+  if (!summary_.skipped || !report.results.empty()) summary_.skipped = report.skipped;
+  summary_.skipped->replaced_draws = before + report.skipped->replaced_draws;
 }
 
 TrainSummary Trainer::run() {
   if (!resumed_) {
     if (folder_ != nullptr) folder_->cut_metrics(0);  // of a run that ended before its checkpoint
     EpochReport untrained{.epoch = 0, .epochs = config_.epochs};
+    if (config_.dataset.skip_bad) {
+      untrained.skipped = SkippedPhotos{.replaced_draws = calibrated_.replaced};
+      bad_.name(reasons_of(calibrated_));
+    }
     if (judge(untrained)) {  // nothing is lost: --resume begins anew
       summary_.stopped = true;
       return summary_;
     }
     if (folder_ != nullptr) folder_->add_metrics(untrained, 0.0);
     if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(untrained);
-    summary_.untrained = summary_.best = summary_.last = untrained;
+    summary_.untrained = summary_.best = untrained;
+    count(untrained);
     save(0, 0);
     ranks_.wait_for_writer();
   }
@@ -371,6 +362,7 @@ TrainSummary Trainer::run() {
     }
     progress_.steps_done = 0;
     progress_.loss_sum = 0.0;
+    progress_.replaced = 0;
     progress_.epochs_done = epoch;
     const bool stopped = asked_to_stop();
     ended = epoch == config_.epochs || gave_up();
@@ -379,7 +371,7 @@ TrainSummary Trainer::run() {
       save(epoch, 0);
     }
     if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(report);
-    summary_.last = report;
+    count(report);
     if (report.is_best) summary_.best = report;
     ranks_.wait_for_writer();
     if (stopped) {
@@ -387,6 +379,7 @@ TrainSummary Trainer::run() {
       break;
     }
   }
+  if (folder_ != nullptr) summary_.bad = folder_->all_bad();
   return summary_;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "../learn/pixels.h"
+#include "bad_photos.h"
 #include "checkpoint.h"
 #include "diml/learn/loss.h"
 #include "diml/learn/optimiser.h"
@@ -39,7 +40,8 @@ class Trainer {
   };
 
   void make_loss_and_optimiser();
-  void calibrate();
+  // What has to be seen of a batch before the run begins.
+  void look_at_a_batch();
   // The steps of an epoch that are still to do. Returns whether it was stopped.
   bool run_epoch(std::size_t epoch, EpochReport& report);
   LateNumbers run_step(const TrainingBatch& batch, std::size_t epoch, std::size_t step,
@@ -50,7 +52,8 @@ class Trainer {
   LoaderParams loader_params(std::size_t epoch) const;
   // Returns whether it was stopped.
   bool judge(EpochReport& report);
-  Model current_model() const;  // averaged where averages are kept
+  void count(const EpochReport& report);  // in the summary
+  Model current_model() const;            // averaged where averages are kept
   void save(std::size_t epochs_done, std::size_t steps_done);
   // Labels, where bad images are skipped.
   std::span<const std::int64_t> stand_ins() const {
@@ -84,6 +87,8 @@ class Trainer {
   std::map<std::string, torch::Tensor> averages_;
   bool resumed_ = false;
   Checkpoint progress_;  // its counters; arrays are filled in when it is written
+  BadPhotos bad_;
+  TrainingBatch calibrated_;  // what BatchNorm's statistics were made of: no pixels
   TrainSummary summary_;
 };
 

@@ -98,38 +98,51 @@ struct Backend {
   std::string name() const { return target.empty() ? matcher : matcher + " on " + target; }
 };
 
-std::vector<Backend> backends() {
+std::vector<Backend> backends(const std::string& matcher) {
+  if (matcher == "cuda") return {{"cuda", ""}};
   std::vector<Backend> all;
   for (const std::string& target : simd_targets()) all.push_back({"cpu", target});
-  if (cuda::is_available()) all.push_back({"cuda", ""});
   return all;
 }
 
-class Agreement : public testing::Test {
+// For every matcher that there can be: one that is not here is skipped, and says why.
+class Agreement : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (backends().empty()) GTEST_SKIP() << "built without Highway, and no NVIDIA card";
+    const bool on_card = GetParam() == std::string("cuda");
+    if (on_card && !cuda::is_available()) GTEST_SKIP() << cuda::describe_device();
+    if (!on_card && simd_targets().empty()) GTEST_SKIP() << "built without Highway";
+    ASSERT_FALSE(backends().empty());
   }
   void TearDown() override { force_simd_target(""); }
 
+  static std::vector<Backend> backends() { return diml::backends(GetParam()); }
   static std::unique_ptr<Matcher> use(const Backend& backend, int threads = 0) {
     if (!backend.target.empty()) force_simd_target(backend.target);
     return make_matcher(backend.matcher, {threads});
   }
 };
+INSTANTIATE_TEST_SUITE_P(Of, Agreement, testing::Values("cpu", "cuda"),
+                         [](const auto& tested) { return std::string(tested.param); });
 
-TEST_F(Agreement, AForcedTargetIsTheOneInUse) {
+class SimdTargets : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (simd_targets().empty()) GTEST_SKIP() << "built without Highway";
+  }
+  void TearDown() override { force_simd_target(""); }
+};
+
+TEST_F(SimdTargets, AForcedOneIsTheOneInUse) {
   for (const std::string& target : simd_targets()) {
     force_simd_target(target);
     EXPECT_EQ(active_simd_target(), target);
   }
   force_simd_target("");
-  if (!simd_targets().empty()) {
-    EXPECT_EQ(active_simd_target(), simd_targets().front());
-  }
+  EXPECT_EQ(active_simd_target(), simd_targets().front());
 }
 
-TEST_F(Agreement, EveryBackendWithTheReference) {
+TEST_P(Agreement, WithTheReference) {
   for (const Case& c : cases()) {
     const Grids grids(c);
     const std::size_t plan_size = c.source_cells * c.target_cells;
@@ -161,7 +174,7 @@ TEST_F(Agreement, EveryBackendWithTheReference) {
 }
 
 // At the default tolerance both stop within it: what the user sees differs by no more than that.
-TEST_F(Agreement, AtTheDefaultToleranceScoresDifferByLessThanIt) {
+TEST_P(Agreement, AtTheDefaultToleranceScoresDifferByLessThanIt) {
   for (const Case& c : cases()) {
     if (c.type == CellType::bfloat16) continue;
     const Grids grids(c);
@@ -179,7 +192,7 @@ TEST_F(Agreement, AtTheDefaultToleranceScoresDifferByLessThanIt) {
   }
 }
 
-TEST_F(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
+TEST_P(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
   for (const Case& c : cases()) {
     if (c.source_cells > 49 || c.lambda == 0.001) continue;  // no other code, only slower
     const Grids grids(c);
@@ -207,7 +220,7 @@ TEST_F(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
   }
 }
 
-TEST_F(Agreement, ScoresAreBitEqualForAnyOrderOfThePairs) {
+TEST_P(Agreement, ScoresAreBitEqualForAnyOrderOfThePairs) {
   const Grids grids(cases().front());
   std::vector<Pair> reversed(grids.pairs.rbegin(), grids.pairs.rend());
   for (const Backend& backend : backends()) {
@@ -220,7 +233,7 @@ TEST_F(Agreement, ScoresAreBitEqualForAnyOrderOfThePairs) {
   }
 }
 
-TEST_F(Agreement, CellsNeedNoAlignment) {
+TEST_P(Agreement, CellsNeedNoAlignment) {
   const Grids grids(cases().front());
   const std::size_t floats = kTargets * 16 * 128;
   std::vector<float> shifted(floats + 1);
@@ -236,8 +249,7 @@ TEST_F(Agreement, CellsNeedNoAlignment) {
   }
 }
 
-TEST_F(Agreement, EverySimdTargetRanksTheFirstStageAlike) {
-  if (simd_targets().empty()) GTEST_SKIP() << "built without Highway";
+TEST_F(SimdTargets, RankTheFirstStageAlike) {
   const GridSet set = test::random_set(500, 1, 19, 3);
   Ranking expected;
   for (const std::string& target : simd_targets()) {

@@ -217,22 +217,21 @@ TEST_F(Train, BeginsWithTrainedWeights) {
   }
 }
 
-TEST_F(Train, SkipsBadImages) {
-  const std::string images = at("critters/images");
-  for (const char* of_class : {"/001.", "/008."}) {  // one that trains, one that tests
-    for (const auto& entry : fs::recursive_directory_iterator(images)) {
-      if (!entry.is_regular_file() || entry.path().string().find(of_class) == std::string::npos) {
-        continue;
-      }
-      write_bytes(entry.path(), "no image");
-      break;
-    }
-  }
-  expect_one_line(run(train("run", {"epochs=1"})), {"critters/images/00", "--skip-bad"});
-  run_well(train("skips", {"epochs=1"}, {"--skip-bad"}));
-  EXPECT_EQ(epochs_of("skips").size(), 2u);
-  run_well({"train", "--recipe", "skips/config.yaml", "--out", "again"});
-  EXPECT_EQ(metrics_of("again"), metrics_of("skips"));
+TEST_F(Train, UnrolledPlansAreAnnouncedWithTheMemoryTheyTake) {
+  const Arguments unrolled = {"measure.kind=structural", "measure.plan_gradient=unrolled",
+                              "epochs=1"};
+  const ProgramResult result = run(train("run", unrolled));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err.find("unrolled plans take at most "), 0u) << result.err;
+  EXPECT_NE(result.err.find(" pairs of 4 and 4 cells in 1000 iterations; cpu has "),
+            std::string::npos)
+      << result.err;
+  Arguments too_many = unrolled;
+  too_many.insert(too_many.end(), {"grid=14", "sampler.batch=24", "sampler.per_class=6",
+                                   "loss.name=ms", "measure.max_iterations=10000000"});
+  expect_refused(train("other", too_many),
+                 {" TB for 576 pairs of 196 and 196 cells", "sampler.batch",
+                  "measure.max_iterations", "measure.plan_gradient constant"});
 }
 
 class WrongTrain : public TrainFolder {};

@@ -1,6 +1,7 @@
 #include "diml/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -38,16 +39,19 @@ double slow_p_at_1(const GeneratedGrids& generated, std::size_t k) {
 
 TEST(Evaluate, ADepthThatTakesInTheWholeGalleryRanksAllOfIt) {
   const GeneratedGrids generated =
-      generate_grids({.size = 1030, .classes = 300, .grid = 2, .dim = 8, .seed = 6});
-  // The one is held as lists of 1,024, the other matches everything and keeps the best.
+      generate_grids({.size = 120, .classes = 12, .grid = 3, .dim = 16, .seed = 5});
+  // The one is held as lists of 1,024 at most, the other matches everything and keeps the best.
   const Evaluation evaluation =
-      evaluate(generated.grids.view(), generated.labels, {.rerank = {1024, 1030}, .match = {}});
-  const RetrievalMetrics& held = evaluation.results[0].metrics;
-  const RetrievalMetrics& all = evaluation.results[1].metrics;
-  EXPECT_GT(all.p_at_1, 0.0);
-  // Six images behind rank 1,024 change next to nothing.
-  EXPECT_NEAR(all.p_at_1, held.p_at_1, 0.002);
-  EXPECT_NEAR(all.map_at_r, held.map_at_r, 0.002);
+      evaluate(generated.grids.view(), generated.labels, {.rerank = {0, 119, 5000}, .match = {}});
+  const RetrievalMetrics& cosine = evaluation.results[0].metrics;
+  const RetrievalMetrics& held = evaluation.results[1].metrics;
+  const RetrievalMetrics& all = evaluation.results[2].metrics;
+  EXPECT_NEAR(all.p_at_1, slow_p_at_1(generated, 119), 1e-9);
+  EXPECT_NEAR(all.p_at_1, held.p_at_1, 1e-9);
+  EXPECT_NEAR(all.r_precision, held.r_precision, 1e-9);
+  EXPECT_NEAR(all.map_at_r, held.map_at_r, 1e-9);
+  EXPECT_EQ(all.recall_at, held.recall_at);
+  EXPECT_GT(std::abs(all.map_at_r - cosine.map_at_r), 0.01) << "a test of nothing";
 }
 
 TEST(Evaluate, FollowsTheProtocolForEveryK) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "diml/image.h"
 #include "images/ppm.h"
@@ -41,15 +42,20 @@ TEST(DecodeImage, ReadsWhatPillowReads) {
   }
 }
 
+TEST(DecodeImage, ReadsWebp) {
+  if (!DIML_HAS_WEBP) GTEST_SKIP() << "built without WebP: no test here reads such a file";
+  EXPECT_EQ(test::largest_difference(read_image(test::golden("lossless.webp")),
+                                     test::read_ppm(test::golden("lossless.webp.ppm"))),
+            0);
+}
+
 TEST(DecodeImage, TellsFormatsByContentNotByName) {
-  const std::string disguised =
-      (std::filesystem::temp_directory_path() / "diml_disguised.jpg").string();
-  std::filesystem::copy_file(test::golden("rgb.png"), disguised,
-                             std::filesystem::copy_options::overwrite_existing);
+  const test::TemporaryFolder folder;
+  const std::string disguised = folder / "disguised.jpg";
+  std::filesystem::copy_file(test::golden("rgb.png"), disguised);
   EXPECT_EQ(
       test::largest_difference(read_image(disguised), test::read_ppm(test::golden("rgb.png.ppm"))),
       0);
-  std::filesystem::remove(disguised);
 }
 
 TEST(DecodeImage, TurnsPhotosTheWayTheCameraWasHeld) {

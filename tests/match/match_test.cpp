@@ -26,7 +26,9 @@ MatchParams tight(Solver solver) {
 class Match : public testing::TestWithParam<Solver> {
  protected:
   void SetUp() override {
-    if (!is_available(GetParam())) GTEST_SKIP() << "not built";
+    if (!is_available(GetParam())) {
+      GTEST_SKIP() << "built without the solver " << name_of(GetParam());
+    }
   }
   EmbeddingGrid source_ = test::random_grid(kSourceCells, kDim, 1);
   EmbeddingGrid target_ = test::random_grid(kTargetCells, kDim, 2);

@@ -52,9 +52,28 @@ TEST(KMeans, EachPointMayBeItsOwnClusterAndAllMayShareOne) {
   EXPECT_THROW(kmeans({points.data(), 6, 3}, {.clusters = 0}), Error);
 }
 
-TEST(KMeans, IdenticalPointsDoNotBreakIt) {
+TEST(KMeans, IdenticalPointsShareTheFirstCluster) {
   const std::vector<float> points(40 * 4, 1.0f);
-  EXPECT_EQ(kmeans({points.data(), 40, 4}, {.clusters = 5}).size(), 40u);
+  for (const std::uint64_t seed : {0, 1, 2}) {
+    EXPECT_EQ(kmeans({points.data(), 40, 4}, {.clusters = 5, .seed = seed}),
+              std::vector<std::int64_t>(40, 0));
+  }
+}
+
+TEST(KMeans, AClusterThatIsLeftEmptyTakesAVectorFarFromItsOwnCentre) {
+  // Eight in one place, and two near each other: who starts with two of the eight has a cluster to
+  // spare, and tells the two apart with it.
+  std::vector<float> points;
+  for (int k = 0; k < 8; ++k) points.insert(points.end(), {1.0f, 0.0f});
+  points.insert(points.end(), {0.0f, 1.0f, -0.6f, 0.8f});
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const std::vector<std::int64_t> cluster =
+        kmeans({points.data(), 10, 2}, {.clusters = 3, .seed = seed});
+    for (std::size_t i = 1; i < 10; ++i) {
+      EXPECT_EQ(cluster[i] == cluster[0], i < 8) << "point " << i << ", seed " << seed;
+    }
+    EXPECT_NE(cluster[8], cluster[9]) << "seed " << seed;
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Photos, ids and grids in, hits out.
 
+#include <cmath>
+
 #include "diml/explain.h"
 #include "diml/gallery_search.h"
 #include "server/served_gallery.h"
@@ -10,11 +12,12 @@ namespace {
 class SearchRoutes : public ServedGallery {
  protected:
   // What the library says, for comparison.
-  std::vector<GalleryHit> found(std::int64_t id, std::size_t top, std::size_t rerank) const {
+  std::vector<GalleryHit> found(std::int64_t id, std::size_t top, std::size_t rerank,
+                                const MatchParams& match = {}) const {
     const GallerySearch search(gallery_);
     const StoredGrids grids = gallery_.snapshot().grids({&id, 1});
     const std::vector<std::int64_t> itself = {id};
-    return search.search(grids.view(), top, itself, {.rerank = rerank, .match = {}})[0];
+    return search.search(grids.view(), top, itself, {.rerank = rerank, .match = match})[0];
   }
 };
 
@@ -81,11 +84,28 @@ TEST_F(SearchRoutes, AGridFromElsewhereIsSearchedFor) {
 }
 
 TEST_F(SearchRoutes, MarginalsAndLambdaAreThoseThatAreAskedFor) {
-  const Json plain = posted("/v1/search", {{"query", 2}});
-  const Json uniform = posted("/v1/search", {{"query", 2}, {"marginals", "uniform"}});
-  const Json soft = posted("/v1/search", {{"query", 2}, {"lambda", 0.5}});
-  for (const Json& other : {uniform, soft}) {
-    EXPECT_NE(other.at("hits")[0].at("structural"), plain.at("hits")[0].at("structural"));
+  const std::vector<GalleryHit> plain = found(2, kImages, 100);
+  const std::vector<std::pair<Json, MatchParams>> kinds = {
+      {{{"marginals", "uniform"}}, {.marginals = MarginalRule::uniform}},
+      {{{"lambda", 0.5}}, {.transport = {.lambda = 0.5}}},
+      {{{"marginals", "uniform"}, {"lambda", 0.2}},
+       {.marginals = MarginalRule::uniform, .transport = {.lambda = 0.2}}}};
+  for (const auto& [asked, match] : kinds) {
+    SCOPED_TRACE(asked.dump());
+    Json query = asked;
+    query["query"] = 2;
+    const Json hits = posted("/v1/search", query).at("hits");
+    const std::vector<GalleryHit> wanted = found(2, 10, 100, match);
+    ASSERT_EQ(hits.size(), wanted.size());
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+      EXPECT_EQ(hits[k].at("id"), wanted[k].item.id);
+      EXPECT_FLOAT_EQ(hits[k].at("structural").get<float>(), wanted[k].structural.value());
+      // The same image, matched as nobody asked, scores otherwise.
+      for (const GalleryHit& other : plain) {
+        if (other.item.id != wanted[k].item.id) continue;
+        EXPECT_GT(std::abs(*other.structural - *wanted[k].structural), 1e-4F);
+      }
+    }
   }
 }
 

@@ -17,6 +17,7 @@ TEST(Checkpoint, ComesBackBitForBit) {
   checkpoint.loss_sum = 0.1 + 0.2;
   checkpoint.best_p_at_1 = 2.0 / 3.0;
   checkpoint.best_epoch = 5;
+  checkpoint.replaced = 11;
   checkpoint.model = make_model("small", StridePlace::in_3x3, 8, 2);
   checkpoint.tensors["optimiser.steps"] = torch::tensor(std::int64_t{1} << 40);
   checkpoint.tensors["optimiser.first.x"] = torch::tensor({1e-42F, -0.0F, 1.0F / 3.0F});
@@ -29,6 +30,7 @@ TEST(Checkpoint, ComesBackBitForBit) {
   EXPECT_EQ(back.loss_sum, checkpoint.loss_sum);
   EXPECT_EQ(back.best_p_at_1, checkpoint.best_p_at_1);
   EXPECT_EQ(back.best_epoch, 5u);
+  EXPECT_EQ(back.replaced, 11u);
   EXPECT_EQ(back.model.architecture, "small");
   ASSERT_EQ(back.model.tensors.size(), checkpoint.model.tensors.size());
   for (const auto& [name, tensor] : checkpoint.model.tensors) {

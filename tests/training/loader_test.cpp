@@ -127,6 +127,37 @@ TEST_F(LoaderOfFiles, AFileThatCannotBeReadIsNamedAfterWhatCameBefore) {
   }
 }
 
+TEST_F(LoaderOfFiles, SaysWhichImagesWereBadAndHowManyDrawsShowAnother) {
+  const std::vector<std::int64_t> labels = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+  remove(4);
+  remove(6);
+  test::write_bytes(paths_[9], "no image");
+  // Twice the same, and one whose stand-in is bad as well.
+  const Batches batches = {{1, 2, 3}, {9, 4, 9}, {0, 6, 1}, {9, 9, 9}};
+  for (const std::size_t threads : {1, 4}) {
+    ImageCache images = cache();
+    LoaderParams with_stand_ins = params(threads);
+    with_stand_ins.stand_ins = labels;
+    Loader loader(images, batches, 0, with_stand_ins);
+    const std::vector<TrainingBatch> found = all(loader, batches.size());
+    const auto expect_bad = [&](std::size_t batch, std::size_t replaced,
+                                const std::vector<std::size_t>& bad) {
+      SCOPED_TRACE(batch);
+      EXPECT_EQ(found[batch].replaced, replaced);
+      ASSERT_EQ(found[batch].bad.size(), bad.size());
+      for (std::size_t k = 0; k < bad.size(); ++k) {
+        EXPECT_EQ(found[batch].bad[k].index, bad[k]);
+        EXPECT_EQ(found[batch].bad[k].why.find(paths_[bad[k]] + ": "), 0u)
+            << found[batch].bad[k].why;
+      }
+    };
+    expect_bad(0, 0, {});
+    expect_bad(1, 3, {4, 6, 9});
+    expect_bad(2, 1, {6});
+    expect_bad(3, 3, {9});
+  }
+}
+
 TEST_F(LoaderOfFiles, TheNextOfItsClassStandsInForABadImage) {
   const std::vector<std::int64_t> labels = {0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
   const auto pixels_of = [&](std::size_t index) {
@@ -152,11 +183,23 @@ TEST_F(LoaderOfFiles, TheNextOfItsClassStandsInForABadImage) {
   }
 }
 
-TEST_F(LoaderOfFiles, EndsInTheMiddle) {
-  ImageCache images = cache();
+TEST_F(LoaderOfFiles, EndsInTheMiddleAndLeavesTheRest) {
+  // Far more than can be decoded meanwhile, and the last file alone at their end.
+  Batches many(20'000, kBatches[0]);
+  many.push_back({11});
   for (int time = 0; time < 20; ++time) {
-    Loader loader(images, kBatches, 0, params(4));
-    if (time % 2 == 0) loader.next();
+    ImageCache images = cache();
+    put(11);
+    LoaderParams far_ahead = params(4);
+    far_ahead.ahead = many.size();
+    {
+      Loader loader(images, many, 0, far_ahead);
+      if (time % 2 == 0) {
+        EXPECT_EQ(loader.next().indices, many[0]);
+      }
+    }
+    remove(11);
+    EXPECT_THROW(images.get(11), Error) << "it was decoded before the loader ended";
   }
 }
 

@@ -93,5 +93,40 @@ TEST(RunFolder, ARunThatGoesOnHasOneEventFile) {
   EXPECT_EQ(files, 1u);
 }
 
+TEST(RunFolder, ABadPhotoIsListedOnce) {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> both = {"a.jpg: is empty", "b.jpg: is cut off"};
+  {
+    RunFolder run(folder / "run", true);
+    run.begin(kConfig);
+    EXPECT_FALSE(fs::exists(run.bad()));
+    run.add_bad(both[0]);
+    run.add_bad(both[0]);
+    EXPECT_EQ(test::bytes_of(run.bad()), both[0] + "\n");
+  }
+  RunFolder run(folder / "run", false);
+  run.begin(kConfig);
+  run.add_bad(both[1]);
+  run.add_bad(both[0]);
+  EXPECT_EQ(test::bytes_of(run.bad()), both[0] + "\n" + both[1] + "\n");
+  EXPECT_EQ(run.all_bad(), both);
+}
+
+TEST(RunFolder, WhatWasSkippedComesBack) {
+  const test::TemporaryFolder folder;
+  RunFolder run(folder / "run", true);
+  run.begin(kConfig);
+  EpochReport report = report_of(0, 0.25, true);
+  report.skipped = SkippedPhotos{.replaced_draws = 3, .judged = 20, .not_judged = 4};
+  run.add_metrics(report, 0.125);
+  run.add_metrics(report_of(1, 0.5, true), 0.125);
+  const std::vector<EpochReport> reports = run.cut_metrics(2);
+  ASSERT_TRUE(reports.at(0).skipped);
+  EXPECT_EQ(reports[0].skipped->replaced_draws, 3u);
+  EXPECT_EQ(reports[0].skipped->judged, 20u);
+  EXPECT_EQ(reports[0].skipped->not_judged, 4u);
+  EXPECT_FALSE(reports.at(1).skipped);
+}
+
 }  // namespace
 }  // namespace diml::training

@@ -53,6 +53,11 @@ class PairMeasure {
   torch::Tensor noise(const Grids& x, const Grids& y) const;
   torch::Tensor noise(const Grids& x, const Grids& y, const torch::Tensor& pairs) const;
 
+  // Unrolled plans take memory for every iteration. What the largest question so far takes at most
+  // and what was free then, in words; "" where there was none. A question for which there is no
+  // room throws before it begins.
+  const std::string& unrolled_memory() const { return unrolled_memory_; }
+
   // Spent in finding plans since the measure was made; on a GPU in asking for them.
   double plan_seconds() const { return plan_seconds_; }
 
@@ -72,10 +77,13 @@ class PairMeasure {
   // similarities: of the cells, [x, y, R_x, R_y] or, of pairs, [P, R_x, R_y]. Plans of that shape.
   torch::Tensor plans(const Grids& x, const Grids& y, const torch::Tensor& pairs,
                       const torch::Tensor& similarities) const;
+  void expect_room(const torch::Tensor& similarities) const;
 
   MeasureParams params_;
   std::unique_ptr<Matcher> matcher_;
   mutable double plan_seconds_ = 0.0;
+  mutable double unrolled_bytes_ = 0.0;
+  mutable std::string unrolled_memory_;
 };
 
 }  // namespace diml::learn
