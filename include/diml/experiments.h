@@ -32,7 +32,9 @@ struct Look {
 struct Row {
   std::string name;
   Settings settings{};  // on top of the experiment's
-  bool trained = true;  // false: the starting weights as they are, without projection
+  bool trained = true;  // false: the starting weights as they are
+  // Of weights that nobody trains further: "" for none, pca or random (to model.dim dimensions).
+  std::string projection{};
 };
 
 struct Column {
@@ -88,6 +90,7 @@ struct Cell {
   std::string seed{};
   std::size_t epochs = 0;
   std::size_t epoch = 0;        // whose weights were kept
+  std::string projection{};     // of weights that were not trained: "pca 128"
   Settings versions{};          // of the program's parts that decide the numbers
   std::string precision{};      // of the network's maps: float32, or tf32 in cells of before
   std::string data{};           // fingerprint_of() the data set; "" in cells of before

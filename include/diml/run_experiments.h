@@ -43,6 +43,7 @@ struct PlannedRun {
   std::string data{};           // fingerprint_of() the data set
   std::string start_weights{};  // SHA-256 of the file that settings name; "" for random ones
   std::vector<PlannedCell> cells{};
+  std::string projection{};  // of a network that is not trained: "pca 128"
 };
 
 // Settings under the name of their table and row.

@@ -61,6 +61,7 @@ void write_cell(const std::string& path, const Cell& cell) {
     json["epoch"] = cell.epoch;
     json["settings"] = cell.settings;
   }
+  if (!cell.projection.empty()) json["projection"] = cell.projection;
   if (!cell.versions.empty()) json["versions"] = cell.versions;
   if (!cell.precision.empty()) json["precision"] = cell.precision;
   if (!cell.data.empty()) json["data"] = cell.data;
@@ -95,6 +96,7 @@ Cell read_cell(const std::string& path) {
       json.at("epoch").get_to(cell.epoch);
       json.at("settings").get_to(cell.settings);
     }
+    cell.projection = json.value("projection", "");
     if (json.contains("versions")) json.at("versions").get_to(cell.versions);
     cell.precision = json.value("precision", "");
     cell.data = json.value("data", "");

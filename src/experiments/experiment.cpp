@@ -119,6 +119,13 @@ class Reader {
       row.trained = one_of("trained", node["trained"], {"true", "false"}) == "true";
       row.settings.erase(trained);
     }
+    if (const auto projection = row.settings.find("projection"); projection != row.settings.end()) {
+      row.projection = one_of("projection", node["projection"], {"pca", "random"});
+      if (row.trained) {
+        document_.fail(node, "a row with a projection that is not learnt needs trained: false");
+      }
+      row.settings.erase(projection);
+    }
     for (const Row& other : experiment_.rows) {
       if (other.name == name) document_.fail(node, "there are two rows '" + name + "'");
     }

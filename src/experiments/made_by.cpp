@@ -48,7 +48,8 @@ Network network_of(const Cell& cell) {
           cell.start_weights == kRandomWeights ? "" : cell.start_weights,
           !cell.settings.empty(),
           cell.settings,
-          std::move(versions)};
+          std::move(versions),
+          cell.projection};
 }
 
 std::string run_name(const Network& network) {
@@ -58,6 +59,7 @@ std::string run_name(const Network& network) {
     sha.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
   };
   add("data " + network.data + "\nweights " + network.start + "\n");
+  if (!network.projection.empty()) add("projection " + network.projection + "\n");
   if (network.trained) {
     for (const auto& [name, value] : network.settings) {
       if (kOfThePlace.contains(name)) continue;
@@ -71,6 +73,16 @@ std::string run_name(const Network& network) {
                            : loss == network.settings.end() ? "trained"
                                                             : loss->second;
   return network.dataset + "-" + kind + "-" + sha.hex().substr(0, kShort);
+}
+
+std::string projection_of(const Row& row, const Settings& settings) {
+  if (row.projection.empty()) return "";
+  for (const Settings* some : {&row.settings, &settings}) {
+    if (const auto dim = some->find("model.dim"); dim != some->end()) {
+      return row.projection + " " + dim->second;
+    }
+  }
+  return row.projection + " 128";
 }
 
 Row chosen_row(Row row, const Choice& choice) {
@@ -99,7 +111,7 @@ bool is_seen_by(const Cell& cell, const Look& look, Quantity quantity) {
 bool are_alike(const Cell& one, const Cell& other) {
   const bool same_data = one.data.empty() || other.data.empty() || one.data == other.data;
   return same_data && one.start_weights == other.start_weights &&
-         of_table(one.settings) == of_table(other.settings) &&
+         one.projection == other.projection && of_table(one.settings) == of_table(other.settings) &&
          whole_look(one) == whole_look(other) && one.versions == other.versions;
 }
 
@@ -111,6 +123,7 @@ bool is_made_by(const Cell& cell, const Experiment& experiment, const Row& row,
     for (const auto& [name, value] : row.settings) settings[name] = value;
   }
   return of_table(cell.settings) == of_table(settings) &&
+         cell.projection == projection_of(row, experiment.settings) &&
          looks_alike(cell, column.look, experiment.quantity);
 }
 

@@ -13,7 +13,8 @@ struct Network {
   std::string start;  // SHA-256 of the weights it begins with; "" for random ones
   bool trained = true;
   Settings settings{};
-  Settings versions{};  // of what trains it
+  Settings versions{};       // of what trains it
+  std::string projection{};  // where it is not trained: "pca 128"
 };
 
 Network network_of(const Cell& cell);
@@ -21,6 +22,9 @@ Network network_of(const Cell& cell);
 // Of the network and the folder it is trained in: two that come from something else have other
 // names.
 std::string run_name(const Network& network);
+
+// "pca 128" of a row that has one and is not trained, "" of any other.
+std::string projection_of(const Row& row, const Settings& settings);
 
 // What a choice makes of the row and the column that were the best.
 Row chosen_row(Row row, const Choice& choice);

@@ -90,7 +90,13 @@ class Planner {
     settings["threads"] = std::to_string(params_.threads);
     if (!weights_.empty()) settings["model.weights"] = weights_;
     Settings versions = row.trained ? training_versions(settings) : Settings{};
-    return {params_.dataset, data_, start_, row.trained, std::move(settings), std::move(versions)};
+    return {params_.dataset,
+            data_,
+            start_,
+            row.trained,
+            std::move(settings),
+            std::move(versions),
+            projection_of(row, experiment.settings)};
   }
 
   // Numbers of several seeds stand beside each other.
@@ -151,8 +157,13 @@ class Planner {
     auto found = std::find_if(plan_.runs.begin(), plan_.runs.end(),
                               [&](const PlannedRun& run) { return run.name == name; });
     if (found == plan_.runs.end()) {
-      found = plan_.runs.insert(
-          found, {name, network.trained, network.settings, network.data, network.start, {}});
+      found = plan_.runs.insert(found, {name,
+                                        network.trained,
+                                        network.settings,
+                                        network.data,
+                                        network.start,
+                                        {},
+                                        network.projection});
     }
     found->cells.push_back(std::move(cell));
   }

@@ -22,6 +22,7 @@
 #include "diml/torch_plugin.h"
 #include "look.h"
 #include "network_cells.h"
+#include "untrained.h"
 #include "versions.h"
 
 namespace diml::experiments {
@@ -164,10 +165,12 @@ void check_trainings(const Plan& plan) {
 bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks) {
   const std::string folder = params.runs + "/" + run.name;
   std::optional<Lock> lock;
+  Cell cell;
   RunState state;
   std::string model;
   if (!run.trained) {
-    model = run.settings.at("model.weights");
+    model = untrained_weights(run, folder, params);
+    cell.projection = run.projection;
   } else {
     lock.emplace(folder);
     state = train_run(run, folder, hooks.train);
@@ -177,7 +180,6 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
       throw Error(model + ": is gone: remove the folder and train anew");
     }
   }
-  Cell cell;
   cell.dataset = params.dataset;
   cell.data = run.data;
   cell.start_weights = run.start_weights.empty() ? kRandomWeights : run.start_weights;
@@ -195,8 +197,8 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
     cell.epoch = state.epoch;
     cell.train_seconds = state.seconds;
   }
-  return look_at_network(model, run.trained, run.cells, params, hooks.train.stop,
-                         [&](const PlannedCell& planned, const Seen& seen) {
+  return look_at_network(model, run.trained || !run.projection.empty(), run.cells, params,
+                         hooks.train.stop, [&](const PlannedCell& planned, const Seen& seen) {
                            cell.experiment = planned.experiment;
                            cell.row = planned.row;
                            cell.column = planned.column;

@@ -221,6 +221,9 @@ std::string ResultTable::column_text(const Line& line) const {
   }
   std::string text = line.column;
   for (const std::string& one : chosen) text += (one == *chosen.begin() ? ": " : "; ") + one;
+  if (const auto cosine = line.ours_of("p_at_1_by_cosine")) {
+    text += " (P@1 by the cosine alone: " + decimal(hundredths(*cosine)) + ")";
+  }
   return text;
 }
 
