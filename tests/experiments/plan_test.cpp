@@ -149,6 +149,33 @@ TEST_F(Planned, ACellFromBeforeThereWereVersionsIsOfTheFirst) {
   EXPECT_TRUE(plan.stale.begin()->first.starts_with("projection 1, now 2"));
 }
 
+TEST_F(Planned, ProjectionsOfUntrainedWeightsAreNetworksOfTheirOwn) {
+  params_.model = folder_.path() + "/weights";
+  std::ofstream(params_.model) << "weights";
+  table("t",
+        "settings: {model.dim: 64}\nrows:\n  plain: {trained: false}\n"
+        "  pca: {trained: false, projection: pca}\n"
+        "  random: {trained: false, projection: random, model.dim: 32}\n"
+        "columns: {c: {rerank: 0}}\n");
+  const Plan plan = make_plan(params_);
+  ASSERT_EQ(plan.runs.size(), 3u);
+  EXPECT_EQ(plan.runs[0].projection, "");
+  EXPECT_EQ(plan.runs[1].projection, "pca 64");
+  EXPECT_EQ(plan.runs[2].projection, "random 32");
+  EXPECT_NE(plan.runs[0].name, plan.runs[1].name);
+  EXPECT_NE(plan.runs[1].name, plan.runs[2].name);
+}
+
+TEST_F(Planned, ALearntProjectionIsNoKindOfProjection) {
+  table("t", "rows: {A: {projection: pca}}\ncolumns: {c: {rerank: 0}}\n");
+  try {
+    make_plan(params_);
+    FAIL() << "a trained row took a projection";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("needs trained: false"), std::string::npos);
+  }
+}
+
 TEST_F(Planned, WhatOtherSettingsMadeIsMadeAgain) {
   table("t", kTwoRows);
   put("t", "A", "plain", 1.0);

@@ -159,8 +159,8 @@ TEST_F(Report, NamesTheWeightsOfNetworksThatWereNotTrained) {
   put(start);
   report();
   EXPECT_TRUE(holds(read("docs/results.md"),
-                    "1 of 6 cells; no training; starting weights 89abcdef; one card; commit "
-                    "fedcba98. Files: "));
+                    "1 of 6 cells; no training; starting weights 89abcdef; one card; maps in "
+                    "float32; commit fedcba98. Files: "));
 }
 
 TEST_F(Report, OrdersDataSetsAndTablesAndLeavesOutEmptyOnes) {
