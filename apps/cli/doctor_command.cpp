@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <sys/sysinfo.h>
 
+#include "../../src/base/amx.h"
 #include "command.h"
 #include "diml/cuda_matcher.h"
 #include "diml/error.h"
@@ -93,6 +94,7 @@ struct DoctorCommand {
                    {"simd_targets", simd_targets()},
                    {"active_simd_target", active_simd_target()},
                    {"blas", blas()},
+                   {"amx_left_out", amx_is_broken()},
                    {"card", cuda::describe_device()}};
     report["features"] = Json::array();
     for (const Feature& feature : kFeatures) {
@@ -127,6 +129,9 @@ struct DoctorCommand {
     print_list("SIMD targets", simd_targets());
     std::printf("in use        %s\n", active_simd_target().c_str());
     std::printf("BLAS          %s\n", blas().c_str());
+    if (amx_is_broken()) {
+      std::printf("AMX           not used: the CPU names it and hides the size of its tiles\n");
+    }
     std::printf("card          %s\n", cuda::describe_device().c_str());
     std::printf("\n");
     for (const Feature& feature : kFeatures) {

@@ -11,6 +11,7 @@
 #include <cuda_runtime_api.h>
 #endif
 
+#include "../base/amx.h"
 #include "../base/free_memory.h"
 #include "diml/error.h"
 
@@ -29,6 +30,7 @@ std::size_t local_rank() {
 }  // namespace
 
 torch::Device device_named(const std::string& name) {
+  avoid_broken_amx();
   if (name == "cpu") return torch::kCPU;
   const std::string digits = name.starts_with("cuda:") ? name.substr(5) : "0";
   const bool number = !digits.empty() && digits.size() < 4 &&

@@ -1,5 +1,6 @@
 #include "diml/learn/trainable_network.h"
 
+#include "../base/amx.h"
 #include "diml/error.h"
 #include "finish.h"
 #include "fold.h"
@@ -27,6 +28,7 @@ TrainableNetwork::TrainableNetwork(const Model& model, torch::Device device, Pre
       architecture_(make_architecture(model.architecture, model.stride)),
       device_(device),
       type_(precision == Precision::bfloat16 ? torch::kBFloat16 : torch::kFloat32) {
+  avoid_broken_amx();
   if (!model.has_projection()) throw Error("a network to train needs a projection");
   shape_.tensors.clear();
   for (const auto& [name, tensor] : model.tensors) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "../base/amx.h"
 #include "diml/error.h"
 #include "diml/network.h"
 #include "diml/threads.h"
@@ -308,6 +309,7 @@ void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, st
 }  // namespace
 
 std::unique_ptr<Network> make_onednn_network(const Model& model, const NetworkParams& params) {
+  avoid_broken_amx();
   return std::make_unique<OneDnnNetwork>(model, params);
 }
 
