@@ -1,15 +1,34 @@
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
 namespace diml {
 
-// What went wrong, in one line, with the remedy. The library throws nothing else of its own;
-// programs map it once to an exit code, an HTTP status or a Python exception.
+// What kind of thing went wrong. Programs map kinds, not words, to exit codes, HTTP statuses and
+// exceptions of other languages.
+enum class ErrorKind : std::uint8_t {
+  bad_input,         // the caller gave something that cannot be used: change it
+  not_found,         // a file, item, class or name that is not there
+  conflict,          // it is there already, or somebody else changed it meanwhile
+  unsupported,       // this build, machine or version cannot do it
+  damaged,           // stored data is not what was written
+  out_of_resources,  // disk, memory, addresses or time have run out: try again with more
+  internal,          // a mistake of this program
+};
+const char* name_of(ErrorKind kind);
+
+// What went wrong, in one line, with the remedy. The library throws nothing else of its own.
 class Error : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit Error(const std::string& line) : Error(ErrorKind::bad_input, line) {}
+  Error(ErrorKind kind, const std::string& line) : std::runtime_error(line), kind_(kind) {}
+
+  ErrorKind kind() const { return kind_; }
+
+ private:
+  ErrorKind kind_;
 };
 
 }  // namespace diml
