@@ -8,7 +8,7 @@
 #include <benchmark/benchmark.h>
 
 #include "benchmarks.h"
-#include "diml/first_stage.h"
+#include "diml/candidates.h"
 #include "diml/generated.h"
 
 namespace diml::benchmarks {
@@ -28,11 +28,11 @@ VectorsView gallery_globals() {
 // Queries are images of the gallery that must not find themselves, as in an evaluation.
 void search(benchmark::State& state, std::size_t queries, int threads) {
   const VectorsView gallery = gallery_globals();
-  const std::unique_ptr<FirstStage> first_stage = make_exact_first_stage(gallery, threads);
+  const std::unique_ptr<CandidateSource> source = make_exact_source(gallery, threads);
   std::vector<std::int64_t> themselves(queries);
   std::iota(themselves.begin(), themselves.end(), std::int64_t{0});
   for (auto _ : state) {
-    Ranking ranking = first_stage->search({gallery.data, queries, gallery.dim}, kDepth, themselves);
+    Ranking ranking = source->nearest({{gallery.data, queries, gallery.dim}, kDepth, themselves});
     benchmark::DoNotOptimize(ranking.ids.data());
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(queries));

@@ -1,28 +1,29 @@
 // A gallery on disk: what is added outlives the process, and is searched while others add to it.
 #include <cstdio>
 
-#include <diml/gallery_search.h>
+#include <diml/gallery.h>
 #include <diml/generated.h>
+#include <diml/searcher.h>
 #include <diml/temporary_folder.h>
 
 int main() {
   const diml::TemporaryFolder folder;
   const diml::GeneratedGrids images =
       diml::generate_grids({.size = 500, .classes = 25, .type = diml::CellType::float16});
-  diml::Gallery gallery =
-      diml::Gallery::create(folder.path() + "/gallery", {.cells_per_grid = 16, .dim = 128});
+  const std::shared_ptr<diml::GridStore> gallery =
+      diml::create_gallery(folder.path() + "/gallery", {.cells_per_grid = 16, .dim = 128});
 
   std::vector<diml::NewItem> items;
   for (std::size_t i = 0; i < 500; ++i) {
     items.push_back({.path = "image" + std::to_string(i) + ".jpg", .label = images.labels[i]});
   }
-  gallery.add(items, images.grids.view());  // durable when it returns
+  gallery->add(items, images.grids.view());  // durable when it returns
 
-  const diml::GallerySearch search(gallery);
+  const diml::Searcher search(gallery);
   diml::GridSetView query = images.grids.view();
   query.size = 1;
   const auto hits = search.search(query, 5).front();
-  for (const diml::GalleryHit& hit : hits) {
+  for (const diml::Hit& hit : hits) {
     std::printf("%-12s class %2lld: %.4f = global %.4f + structural %.4f\n", hit.item.path.c_str(),
                 static_cast<long long>(hit.item.label), static_cast<double>(hit.total),
                 static_cast<double>(hit.global), static_cast<double>(*hit.structural));

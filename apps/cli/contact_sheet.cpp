@@ -37,7 +37,7 @@ std::string number(float value) {
 }
 
 std::string figure_of(const SheetHit& sheet, std::size_t rank) {
-  const GalleryHit& hit = sheet.hit;
+  const Hit& hit = sheet.hit;
   const auto row = [](const char* name, const std::string& value) {
     return std::string("<tr><td class=dim>") + name + "<td>" + value;
   };

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "diml/gallery_search.h"
+#include "diml/searcher.h"
 
 namespace diml::cli {
 
 struct SheetHit {
-  GalleryHit hit;
+  Hit hit;
   std::vector<std::uint8_t> thumbnail;  // JPEG, or nothing
 };
 

@@ -53,17 +53,17 @@ void run_remove(const Options& options) {
     throw Error("name what goes: --ids 3,17 or --paths a.jpg,b.jpg");
   }
   JsonOutput output(options.json);
-  Gallery gallery = Gallery::open(options.gallery, GalleryAccess::write);
+  const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery, StoreAccess::write);
   std::vector<std::int64_t> ids = options.ids;
   for (const std::string& path : options.paths) {
-    const GallerySnapshot snapshot = gallery.snapshot();
-    std::optional<std::int64_t> id = snapshot.find(path);
-    if (!id) id = snapshot.find(std::filesystem::absolute(path).lexically_normal().string());
+    const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+    std::optional<std::int64_t> id = snapshot->find(path);
+    if (!id) id = snapshot->find(std::filesystem::absolute(path).lexically_normal().string());
     if (!id) throw Error(options.gallery + ": has no image " + path + ": nothing was removed");
     ids.push_back(*id);
   }
-  gallery.remove(ids);
-  const std::size_t left = gallery.snapshot().size();
+  gallery->remove(ids);
+  const std::size_t left = gallery->snapshot()->size();
   const std::size_t removed = std::set<std::int64_t>(ids.begin(), ids.end()).size();
   output.write({{"removed", removed}, {"items", left}});
   if (output.takes_standard_output()) return;
@@ -71,8 +71,8 @@ void run_remove(const Options& options) {
 }
 
 // Whether there is an index, and whether it is of this state of the gallery.
-Json index_state(const GallerySnapshot& snapshot) {
-  const std::string path = index_file(snapshot.folder());
+Json index_state(const std::string& folder, const GridSnapshot& snapshot) {
+  const std::string path = index_file(folder);
   if (!std::filesystem::exists(path)) return nullptr;
   if (!has_approximate_index()) return {{"readable", false}};
   try {
@@ -86,32 +86,32 @@ Json index_state(const GallerySnapshot& snapshot) {
 
 void run_info(const Options& options) {
   JsonOutput output(options.json);
-  const Gallery gallery = Gallery::open(options.gallery);
-  const GallerySnapshot snapshot = gallery.snapshot();
-  const GalleryFormat& format = gallery.format();
-  const Gallery::Space space = gallery.space();
-  const GalleryVectors vectors = snapshot.vectors();
+  const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery);
+  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+  const GridFormat& format = gallery->format();
+  const GridStore::Space space = gallery->space();
+  const StoredVectors vectors = snapshot->vectors();
   std::set<std::int64_t> labels(vectors.labels.begin(), vectors.labels.end());
   labels.erase(-1);
   Json json = {{"gallery", options.gallery},
-               {"items", snapshot.size()},
+               {"items", snapshot->size()},
                {"labels", labels.size()},
                {"cells_per_grid", format.cells_per_grid},
                {"dim", format.dim},
                {"type", name_of(format.type)},
-               {"revision", snapshot.revision()},
+               {"revision", snapshot->revision()},
                {"bytes", space.used},
                {"bytes_free", space.free},
                {"model", format.model},
                {"embedding", format.embedding},
-               {"index", index_state(snapshot)}};
+               {"index", index_state(options.gallery, *snapshot)}};
   if (!vectors.ids.empty()) {
     json["first_id"] = vectors.ids.front();
     json["last_id"] = vectors.ids.back();
   }
   output.write(json);
   if (output.takes_standard_output()) return;
-  std::printf("%s: %zu images", options.gallery.c_str(), snapshot.size());
+  std::printf("%s: %zu images", options.gallery.c_str(), snapshot->size());
   if (!vectors.ids.empty()) {
     std::printf(", ids %lld to %lld", static_cast<long long>(vectors.ids.front()),
                 static_cast<long long>(vectors.ids.back()));
@@ -120,7 +120,7 @@ void run_info(const Options& options) {
   std::printf("grids      %s, %s cells\n", shape_text(format).c_str(), name_of(format.type));
   std::printf("on disk    %s, of which %s wait to be used again; revision %llu\n",
               size_text(space.used).c_str(), size_text(space.free).c_str(),
-              static_cast<unsigned long long>(snapshot.revision()));
+              static_cast<unsigned long long>(snapshot->revision()));
   std::printf("model      %s\n", format.embedding.empty() ? "unknown" : format.model.c_str());
   for (const auto& [name, value] : format.embedding) {
     std::printf("  %-11s %s\n", name.c_str(), value.c_str());
@@ -140,9 +140,9 @@ void run_info(const Options& options) {
 void run_verify(const Options& options) {
   JsonOutput output(options.json);
   for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(signal, tell_damage);
-  const Gallery gallery = Gallery::open(options.gallery);
-  const GallerySnapshot snapshot = gallery.snapshot();
-  const GalleryFaults found = verify(snapshot, progress_bar("verify"));
+  const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery);
+  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+  const StoreFaults found = snapshot->verify(progress_bar("verify"));
   output.write({{"items", found.items}, {"damaged", found.damaged}, {"faults", found.faults}});
   if (found.faults.empty()) {
     if (!output.takes_standard_output()) {
@@ -169,25 +169,26 @@ void run_verify(const Options& options) {
 }
 
 void run_export(const Options& options) {
-  const Gallery gallery = Gallery::open(options.gallery);
-  const GallerySnapshot snapshot = gallery.snapshot();
-  if (snapshot.size() == 0) throw Error(options.gallery + ": is empty: there is nothing to export");
-  export_gallery(snapshot, options.out, progress_bar("export"));
+  const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery);
+  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+  if (snapshot->size() == 0)
+    throw Error(options.gallery + ": is empty: there is nothing to export");
+  export_gallery(*snapshot, options.out, progress_bar("export"));
   std::printf("%zu images in %s.{cells,globals,labels}.npy, .paths.txt, .items.jsonl\n",
-              snapshot.size(), options.out.c_str());
+              snapshot->size(), options.out.c_str());
 }
 
 void run_cache(const Options& options) {
   if (options.threads < 0) throw Error("--threads must be 0 (all cores) or more");
   const IndexKind kind = index_kind_from(options.kind);
   JsonOutput output(options.json);
-  const Gallery gallery = Gallery::open(options.gallery);
-  const GallerySnapshot snapshot = gallery.snapshot();
-  const GalleryVectors all = snapshot.vectors();
-  const VectorsView vectors{all.globals.data(), all.ids.size(), gallery.format().dim};
+  const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery);
+  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+  const StoredVectors all = snapshot->vectors();
+  const VectorsView vectors{all.globals.data(), all.ids.size(), gallery->format().dim};
   const auto start = std::chrono::steady_clock::now();
-  const auto index =
-      build_index(kind, vectors, all.ids, {snapshot.birth(), snapshot.revision()}, options.threads);
+  const auto index = build_index(kind, vectors, all.ids, {snapshot->birth(), snapshot->revision()},
+                                 options.threads);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   Json recall;

@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "diml/match.h"
-#include "diml/score_weights.h"
+#include "diml/rank.h"
 
 namespace diml::cli {
 

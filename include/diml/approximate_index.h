@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diml/first_stage.h"
+#include "diml/candidates.h"
 
 namespace diml {
 
@@ -31,16 +31,19 @@ struct IndexOrigin {
 
 // Finds near neighbours without looking at all vectors. A cache: everything in it can be made again
 // from the gallery. Searching is safe from several threads.
-class ApproximateIndex {
+class ApproximateIndex : public CandidateSource {
  public:
-  virtual ~ApproximateIndex() = default;
   virtual IndexKind kind() const = 0;
   virtual IndexOrigin origin() const = 0;
-  virtual std::size_t size() const = 0;
+  const char* name() const override { return name_of(kind()); }
 
   // About the `depth` nearest by inner product, in no promised order. query: [dim].
-  virtual std::vector<std::int64_t> nearest(std::span<const float> query,
-                                            std::size_t depth) const = 0;
+  virtual std::vector<std::int64_t> about_nearest(std::span<const float> query,
+                                                  std::size_t depth) const = 0;
+
+  // Takes more candidates than are asked for, and chooses among them by their exact cosines, for
+  // which it reads the vectors from request.snapshot. Items that are not there are left out.
+  Ranking nearest(const CandidateRequest& request) const override;
 
   // Whole or not at all; throws as OutputFile does.
   virtual void save(const std::string& path) const = 0;
@@ -59,7 +62,7 @@ std::string index_file(const std::string& gallery_folder);
 
 // An index orders by its own approximate scores: a search takes so many times as many from it, and
 // the exact cosine chooses among them.
-constexpr std::size_t kCandidatesPerHit = 4;
+constexpr std::size_t kOverFetch = 4;
 
 // The share of the `depth` exact neighbours that a search by the index finds: the mean over up to
 // `queries` vectors, spread over all of them, each without itself.

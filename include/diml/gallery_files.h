@@ -57,7 +57,7 @@ using MetadataByPath = std::unordered_map<std::string, std::string>;
 // what export_gallery() writes can be read again.
 MetadataByPath load_metadata(const std::string& path);
 
-AddReport add_embeddings(Gallery& gallery, const EmbeddingSource& source,
+AddReport add_embeddings(GridStore& gallery, const EmbeddingSource& source,
                          const MetadataByPath& metadata, KnownPaths known, const GoOn& go_on = {});
 
 // Which of the paths are to be added, and how many of those take the place of others.
@@ -65,12 +65,12 @@ struct PathsToAdd {
   std::vector<std::size_t> wanted;
   std::size_t known = 0;
 };
-PathsToAdd paths_to_add(const GallerySnapshot& snapshot, const std::vector<std::string>& paths,
+PathsToAdd paths_to_add(const GridSnapshot& snapshot, const std::vector<std::string>& paths,
                         KnownPaths known);
 
 // PREFIX.cells.npy, .globals.npy, .labels.npy, .paths.txt as `diml embed` writes them, and
 // .items.jsonl with id, path, label and metadata, a line an image.
-void export_gallery(const GallerySnapshot& snapshot, const std::string& prefix,
+void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
                     const Progress& progress = {});
 
 }  // namespace diml

@@ -36,7 +36,7 @@ struct GridView {
   float at(std::size_t cell, std::size_t d) const;
 };
 
-// Many grids of one shape, side by side.
+// Many grids of one shape: side by side in memory, or each where it lies.
 struct GridSetView {
   const void* cells = nullptr;  // [size, cells_per_grid, dim] of `type`
   CellType type = CellType::float32;
@@ -44,16 +44,25 @@ struct GridSetView {
   std::size_t cells_per_grid = 0;
   std::size_t dim = 0;
   const float* globals = nullptr;  // [size, dim]
+  // [size]: where each grid lies, in place of `cells` and `globals`.
+  const GridView* apart = nullptr;
 
   GridView operator[](std::size_t index) const;
 };
 
-// Owns grids and makes them so: whatever is set is L2-normalised, cell by cell.
+// Grids that lie apart, as a set. They must have one shape and type.
+GridSetView set_of(std::span<const GridView> grids);
+
+// Owns grids and makes them so: whatever is set is L2-normalised, cell by cell. A vector that has
+// length 1 within float32's rounding is taken as it is, so that a grid keeps its bits when it goes
+// from set to set or through a file.
 class GridSet {
  public:
   GridSet() = default;
   GridSet(std::size_t size, std::size_t cells_per_grid, std::size_t dim,
           CellType type = CellType::float32);
+  // A copy, bit for bit.
+  explicit GridSet(const GridSetView& grids);
 
   // cells: [cells_per_grid, dim] of any scale; global: [dim], or empty for the mean of the cells.
   // Throws on NaN and infinity. Different indices may be set from different threads.

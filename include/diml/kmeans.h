@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "diml/first_stage.h"
+#include "diml/candidates.h"
 #include "diml/threads.h"
 
 namespace diml {

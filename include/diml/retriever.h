@@ -2,15 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "diml/first_stage.h"
+#include "diml/candidates.h"
 #include "diml/matcher.h"
-#include "diml/score_weights.h"
+#include "diml/rank.h"
 
 namespace diml {
 
@@ -33,14 +34,24 @@ struct GridSelection {
 struct ScoredRanking {
   Ranking ranking;
   std::size_t head = 0;           // how many of each list were matched structurally
-  std::vector<float> structural;  // [queries, head]
+  std::vector<float> structural;  // [queries, head]; 0 where a list is shorter
+
+  // Of the first k of a list, at most `head`; fewer where the list is shorter.
+  std::span<const float> structural_of(std::size_t query, std::size_t k) const;
 };
 
-// Multi-scale matching: cosine of globals finds candidates, cosine + structural similarity orders
-// the head. Ids are numbers in the gallery's set, also where the gallery is a part of it. The set's
-// memory must outlive the retriever.
-class CudaGallery;
+// Stage 2: the structural similarities of the first `head` candidates of each query, with the query
+// as source, all in one batch. place_of: where an id lies in `targets`; empty: ids are places.
+ScoredRanking match_head(const Matcher& matcher, const MatchParams& params,
+                         const GridSelection& queries, const GridSetView& targets, Ranking ranking,
+                         std::size_t head,
+                         const std::function<std::int64_t(std::int64_t id)>& place_of = {});
 
+class CudaSource;
+
+// Multi-scale matching in a set of grids in memory: the cosine of globals finds candidates, cosine
+// + structural similarity orders the head. Ids are numbers in the gallery's set, also where the
+// gallery is a part of it. The set's memory must outlive the retriever.
 class Retriever {
  public:
   // A gallery that is a part of a set: ids ascending. Its globals are copied, its cells are not.
@@ -62,22 +73,18 @@ class Retriever {
                                 std::span<const std::int64_t> exclude = {}) const;
 
  private:
-  // Places in the gallery to ids of the set, and back; -1 where an id is not in the gallery.
-  std::vector<std::int64_t> places_of(std::span<const std::int64_t> ids) const;
-  void name_places(Ranking& ranking) const;
-
   GridSetView grids_;
   std::vector<std::int64_t> ids_;  // of the gallery's places; empty where they are the set's own
   std::vector<float> globals_;     // [ids_, dim]
   MatchParams params_;
   std::unique_ptr<Matcher> matcher_;
   std::shared_ptr<const void> kept_;
-  std::unique_ptr<CudaGallery> cuda_;  // where the matcher is on a card
-  std::unique_ptr<FirstStage> exact_;  // elsewhere
+  std::unique_ptr<CudaSource> cuda_;        // where the matcher is on a card
+  std::unique_ptr<CandidateSource> exact_;  // elsewhere
 };
 
-// The ids of query `query` after re-ranking: the first k by cosine + structural similarity, ties by
-// lower id, the rest in stage-1 order. k at most scored.head; each k uses its own candidates only.
+// The ids of query `query` after re-ranking its first k: see rank(). k at most scored.head; each k
+// uses its own candidates only.
 std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k,
                                    ScoreWeights weights = {});
 

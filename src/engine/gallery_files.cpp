@@ -91,7 +91,7 @@ MetadataByPath load_metadata(const std::string& path) {
   return metadata;
 }
 
-PathsToAdd paths_to_add(const GallerySnapshot& snapshot, const std::vector<std::string>& paths,
+PathsToAdd paths_to_add(const GridSnapshot& snapshot, const std::vector<std::string>& paths,
                         KnownPaths known) {
   PathsToAdd result;
   std::unordered_set<std::string> seen;
@@ -106,11 +106,11 @@ PathsToAdd paths_to_add(const GallerySnapshot& snapshot, const std::vector<std::
   return result;
 }
 
-AddReport add_embeddings(Gallery& gallery, const EmbeddingSource& source,
+AddReport add_embeddings(GridStore& gallery, const EmbeddingSource& source,
                          const MetadataByPath& metadata, KnownPaths known, const GoOn& go_on) {
   std::vector<std::string> paths;
   for (std::size_t i = 0; i < source.size(); ++i) paths.push_back(source.path_of(i));
-  const PathsToAdd to_add = paths_to_add(gallery.snapshot(), paths, known);
+  const PathsToAdd to_add = paths_to_add(*gallery.snapshot(), paths, known);
   AddReport report;
   report.known = to_add.known;
   for (std::size_t first = 0; first < to_add.wanted.size(); first += kAtOnce) {
@@ -123,7 +123,7 @@ AddReport add_embeddings(Gallery& gallery, const EmbeddingSource& source,
       const auto found = metadata.find(paths[image]);
       items.push_back(
           {paths[image], source.label_of(image), found == metadata.end() ? "" : found->second, {}});
-      if (known == KnownPaths::replace && gallery.snapshot().find(paths[image])) ++report.replaced;
+      if (known == KnownPaths::replace && gallery.snapshot()->find(paths[image])) ++report.replaced;
     }
     gallery.add(items, grids.view(),
                 known == KnownPaths::replace ? Duplicates::replace : Duplicates::refuse);
@@ -136,9 +136,9 @@ AddReport add_embeddings(Gallery& gallery, const EmbeddingSource& source,
   return report;
 }
 
-void export_gallery(const GallerySnapshot& snapshot, const std::string& prefix,
+void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
                     const Progress& progress) {
-  const GalleryFormat& format = snapshot.format();
+  const GridFormat& format = snapshot.format();
   const std::vector<std::int64_t> ids = snapshot.ids();
   const ArrayType type = format.type == CellType::float16 ? ArrayType::float16 : ArrayType::float32;
   using Shape = std::vector<std::size_t>;
@@ -151,14 +151,13 @@ void export_gallery(const GallerySnapshot& snapshot, const std::string& prefix,
   std::vector<float> values(format.cells_per_grid * format.dim);
   for (std::size_t first = 0; first < ids.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, ids.size() - first);
-    const StoredGrids stored = snapshot.grids(std::span(ids).subspan(first, count));
     for (std::size_t k = 0; k < count; ++k) {
-      const GridView grid = stored.view()[k];
+      const GridView grid = snapshot.grid(ids[first + k]);
       for (std::size_t v = 0; v < values.size(); ++v)
         values[v] = grid.at(v / grid.dim, v % grid.dim);
       cells.append(values);
       globals.append({grid.global, grid.dim});
-      const GalleryItem item = snapshot.item(ids[first + k]);
+      const Item item = snapshot.item(ids[first + k]);
       labels.append(std::span(&item.label, 1));
       paths.write(item.path + "\n");
       const Json line = {{"id", item.id},

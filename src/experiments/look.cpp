@@ -10,7 +10,7 @@
 #include "diml/model.h"
 #include "diml/nearest_name.h"
 #include "diml/part_truth.h"
-#include "diml/score_weights.h"
+#include "diml/rank.h"
 #include "diml/transport.h"
 
 namespace diml::experiments {

@@ -23,7 +23,8 @@ constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kFewestAddresses = std::size_t{1} << 30;
 constexpr unsigned kMostReaders = 1022;
 constexpr off_t kLockBytes = 65536;  // of the table of so many readers
-constexpr std::array<const char*, kTables> kTableNames = {"about", "items", "globals", "paths"};
+constexpr std::array<const char*, kTables> kTableNames = {"about", "items", "globals", "paths",
+                                                          "changes"};
 
 MDB_val value_of(Bytes bytes) { return {bytes.size(), const_cast<std::byte*>(bytes.data())}; }
 
@@ -41,7 +42,7 @@ std::string reason_of(int code, const Environment& environment) {
              ": make room on the disk and repeat the call; everything before it is kept";
     case EACCES:
     case EROFS:
-      if (environment.access() == GalleryAccess::write) {
+      if (environment.access() == StoreAccess::write) {
         return environment.folder() + ": cannot be written: " + std::strerror(code);
       }
       return environment.folder() + ": cannot be opened: " + std::strerror(code) +
@@ -90,7 +91,7 @@ Registry& registry() {
 
 }  // namespace
 
-std::shared_ptr<Environment> Environment::open(const std::string& folder, GalleryAccess access,
+std::shared_ptr<Environment> Environment::open(const std::string& folder, StoreAccess access,
                                                Wanted wanted) {
   std::error_code unknown;
   const std::string place = fs::weakly_canonical(folder, unknown).string();
@@ -98,7 +99,7 @@ std::shared_ptr<Environment> Environment::open(const std::string& folder, Galler
   const std::lock_guard lock(all.mutex);
   std::weak_ptr<Environment>& known = all.open[place];
   if (std::shared_ptr<Environment> there = known.lock()) {
-    if (access == GalleryAccess::write && there->access() == GalleryAccess::read) {
+    if (access == StoreAccess::write && there->access() == StoreAccess::read) {
       throw Error(folder + ": is open in this process for reading only: open it for writing first");
     }
     return there;
@@ -109,7 +110,7 @@ std::shared_ptr<Environment> Environment::open(const std::string& folder, Galler
   return fresh;
 }
 
-Environment::Environment(std::string folder, GalleryAccess access, Wanted wanted)
+Environment::Environment(std::string folder, StoreAccess access, Wanted wanted)
     : folder_(std::move(folder)), access_(access) {
   try {
     open_file();
@@ -128,7 +129,7 @@ Environment::~Environment() { mdb_env_close(env_); }
 void Environment::open_file() {
   check(take_room_for_lock(folder_ + "/lock.mdb"));
   // Readers are objects that may go from thread to thread.
-  const unsigned flags = MDB_NOTLS | (access_ == GalleryAccess::read ? MDB_RDONLY : 0U);
+  const unsigned flags = MDB_NOTLS | (access_ == StoreAccess::read ? MDB_RDONLY : 0U);
   for (std::size_t addresses = kMostAddresses;; addresses /= 2) {
     check(mdb_env_create(&env_));
     check(mdb_env_set_maxdbs(env_, kTables));
@@ -158,11 +159,16 @@ void Environment::expect_whole_file() const {
 
 void Environment::open_tables(Wanted wanted) {
   MDB_txn* txn = nullptr;
-  check(mdb_txn_begin(env_, nullptr, access_ == GalleryAccess::read ? MDB_RDONLY : 0U, &txn));
+  check(mdb_txn_begin(env_, nullptr, access_ == StoreAccess::read ? MDB_RDONLY : 0U, &txn));
   for (std::size_t t = 0; t < kTables; ++t) {
-    const int code =
-        mdb_dbi_open(txn, kTableNames[t], wanted == Wanted::fresh ? MDB_CREATE : 0U, &tables_[t]);
+    const bool is_new = t == static_cast<std::size_t>(Table::changes);
+    const bool make = wanted == Wanted::fresh || (is_new && access_ == StoreAccess::write);
+    const int code = mdb_dbi_open(txn, kTableNames[t], make ? MDB_CREATE : 0U, &tables_[t]);
     if (code == 0) continue;
+    if (code == MDB_NOTFOUND && is_new) {
+      has_changes_ = false;
+      continue;
+    }
     mdb_txn_abort(txn);
     if (code == MDB_NOTFOUND) {
       throw Error(folder_ +
@@ -178,13 +184,13 @@ void Environment::check(int code) const {
   if (code != 0) throw Error(reason_of(code, *this));
 }
 
-Transaction::Transaction(std::shared_ptr<Environment> environment, GalleryAccess access)
+Transaction::Transaction(std::shared_ptr<Environment> environment, StoreAccess access)
     : environment_(std::move(environment)) {
-  if (access == GalleryAccess::write && environment_->access() == GalleryAccess::read) {
+  if (access == StoreAccess::write && environment_->access() == StoreAccess::read) {
     throw Error(environment_->folder() + ": is open for reading only");
   }
   environment_->check(mdb_txn_begin(environment_->get(), nullptr,
-                                    access == GalleryAccess::read ? MDB_RDONLY : 0U, &txn_));
+                                    access == StoreAccess::read ? MDB_RDONLY : 0U, &txn_));
 }
 
 Transaction::~Transaction() {
@@ -239,10 +245,14 @@ Cursor::Cursor(const Transaction& transaction, Table table) : transaction_(trans
 
 Cursor::~Cursor() { mdb_cursor_close(cursor_); }
 
-bool Cursor::next() {
-  MDB_val key;
+bool Cursor::next() { return move({}, started_ ? MDB_NEXT : MDB_FIRST); }
+
+bool Cursor::seek(Bytes key) { return move(key, MDB_SET_RANGE); }
+
+bool Cursor::move(Bytes wanted, MDB_cursor_op operation) {
+  MDB_val key = value_of(wanted);
   MDB_val value;
-  const int code = mdb_cursor_get(cursor_, &key, &value, started_ ? MDB_NEXT : MDB_FIRST);
+  const int code = mdb_cursor_get(cursor_, &key, &value, operation);
   started_ = true;
   if (code == MDB_NOTFOUND) return false;
   transaction_.environment().check(code);

@@ -94,6 +94,20 @@ std::array<std::byte, 8> number_record(std::uint64_t number) {
   return record;
 }
 
+std::vector<std::byte> encode_numbers(std::span<const std::int64_t> numbers) {
+  std::vector<std::byte> record;
+  for (const std::int64_t number : numbers) append_number(record, number);
+  return record;
+}
+
+std::vector<std::int64_t> decode_numbers(Bytes record) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t at = 0; at + sizeof(std::int64_t) <= record.size(); at += sizeof(std::int64_t)) {
+    numbers.push_back(number_at<std::int64_t>(record.data() + at));
+  }
+  return numbers;
+}
+
 bool is_intact(Bytes key, Bytes record) {
   return record.size() >= kChecksum &&
          number_at<std::uint64_t>(record.data()) == checksum_of(key, record.subspan(kChecksum));
@@ -142,7 +156,7 @@ bool decode(Bytes record, std::size_t dim, GlobalRecord& global) {
 }
 
 std::vector<std::byte> encode(Bytes key, const Description& description) {
-  const GalleryFormat& format = description.format;
+  const GridFormat& format = description.format;
   const Json json = {{"format", kFormatVersion},
                      {"cells_per_grid", format.cells_per_grid},
                      {"dim", format.dim},

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diml/gallery.h"
+#include "diml/grid_store.h"
 #include "environment.h"
 
 namespace diml::gallery {
@@ -28,6 +28,11 @@ std::string path_key(const std::string& path);
 
 std::uint64_t number_in(Bytes value);
 std::array<std::byte, 8> number_record(std::uint64_t number);
+
+// Signed numbers in a row: what a revision changed. The first is the id that came next before it,
+// the others are the ids that it removed.
+std::vector<std::byte> encode_numbers(std::span<const std::int64_t> numbers);
+std::vector<std::int64_t> decode_numbers(Bytes record);
 
 // Each record begins with a checksum of its key and of what follows.
 bool is_intact(Bytes key, Bytes record);
@@ -53,7 +58,7 @@ bool decode(Bytes record, std::size_t dim, GlobalRecord& global);
 
 // What a gallery says about itself.
 struct Description {
-  GalleryFormat format;
+  GridFormat format;
   std::uint64_t birth = 0;
 };
 std::vector<std::byte> encode(Bytes key, const Description& description);

@@ -1,21 +1,19 @@
 #include <algorithm>
 #include <set>
 
+#include "lmdb_store.h"
 #include "records.h"
 
-namespace diml {
-
-using gallery::Bytes;
-using gallery::Cursor;
-using gallery::Table;
+namespace diml::gallery {
+namespace {
 
 // Walks over the tables side by side.
-class GalleryVerifier {
+class Verifier {
  public:
-  GalleryVerifier(const GallerySnapshot& snapshot, const Progress& progress)
-      : snapshot_(snapshot), transaction_(*snapshot.transaction_), progress_(progress) {}
+  Verifier(const LmdbSnapshot& snapshot, const Transaction& transaction, const Progress& progress)
+      : snapshot_(snapshot), transaction_(transaction), progress_(progress) {}
 
-  GalleryFaults run() {
+  StoreFaults run() {
     look_at_description();
     look_at_items();
     look_at_globals();
@@ -31,26 +29,26 @@ class GalleryVerifier {
   }
 
   void look_at_description() {
-    const auto next = transaction_.find(Table::about, gallery::bytes_of(gallery::kNextId));
+    const auto next = transaction_.find(Table::about, bytes_of(kNextId));
     if (!next || next->size() != sizeof(std::uint64_t)) {
       result_.faults.emplace_back("it does not say which id comes next");
       return;
     }
-    next_id_ = static_cast<std::int64_t>(gallery::number_in(*next));
+    next_id_ = static_cast<std::int64_t>(number_in(*next));
   }
 
   void look_at_items() {
     constexpr std::size_t kBetweenReports = 256;
     const std::size_t count = transaction_.count(Table::items);
-    const GalleryFormat& format = snapshot_.format();
+    const GridFormat& format = snapshot_.format();
     const std::size_t cell_bytes = format.cells_per_grid * format.dim * size_of(format.type);
     Cursor cursor(transaction_, Table::items);
     while (cursor.next()) {
-      const std::int64_t id = gallery::id_of(cursor.key());
-      gallery::ItemRecord item;
-      if (!gallery::is_intact(cursor.key(), cursor.value())) {
+      const std::int64_t id = id_of(cursor.key());
+      ItemRecord item;
+      if (!is_intact(cursor.key(), cursor.value())) {
         blame(id, "its grid, text or thumbnail is not what was written");
-      } else if (!gallery::decode(cursor.value(), item) || item.cells.size() != cell_bytes) {
+      } else if (!decode(cursor.value(), item) || item.cells.size() != cell_bytes) {
         blame(id, "its grid has another shape than the gallery's");
       } else if (snapshot_.find(std::string(item.path)) != id) {
         blame(id, "it cannot be found by its path");
@@ -67,11 +65,11 @@ class GalleryVerifier {
   void look_at_globals() {
     Cursor cursor(transaction_, Table::globals);
     while (cursor.next()) {
-      const std::int64_t id = gallery::id_of(cursor.key());
-      gallery::GlobalRecord global;
-      if (!gallery::is_intact(cursor.key(), cursor.value())) {
+      const std::int64_t id = id_of(cursor.key());
+      GlobalRecord global;
+      if (!is_intact(cursor.key(), cursor.value())) {
         blame(id, "its global vector or label is not what was written");
-      } else if (!gallery::decode(cursor.value(), snapshot_.format().dim, global)) {
+      } else if (!decode(cursor.value(), snapshot_.format().dim, global)) {
         blame(id, "its global vector has another length than the gallery's");
       }
       if (!transaction_.find(Table::items, cursor.key())) blame(id, "it has no grid");
@@ -81,8 +79,8 @@ class GalleryVerifier {
   void look_at_paths() {
     Cursor cursor(transaction_, Table::paths);
     while (cursor.next()) {
-      const std::int64_t id = gallery::id_of(cursor.value());
-      if (!transaction_.find(Table::items, gallery::key_of(id))) {
+      const std::int64_t id = id_of(cursor.value());
+      if (!transaction_.find(Table::items, key_of(id))) {
         blame(id, "a path names it, and it is not there");
       }
     }
@@ -94,16 +92,18 @@ class GalleryVerifier {
     }
   }
 
-  const GallerySnapshot& snapshot_;
-  const gallery::Transaction& transaction_;
+  const LmdbSnapshot& snapshot_;
+  const Transaction& transaction_;
   const Progress& progress_;
   std::int64_t next_id_ = 0;
   std::set<std::int64_t> damaged_;
-  GalleryFaults result_;
+  StoreFaults result_;
 };
 
-GalleryFaults verify(const GallerySnapshot& snapshot, const Progress& progress) {
-  return GalleryVerifier(snapshot, progress).run();
+}  // namespace
+
+StoreFaults LmdbSnapshot::verify(const Progress& progress) const {
+  return Verifier(*this, transaction_, progress).run();
 }
 
-}  // namespace diml
+}  // namespace diml::gallery

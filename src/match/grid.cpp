@@ -21,8 +21,13 @@ double inverse_norm(std::span<const float> vector) {
   return square > 0.0 ? 1.0 / std::sqrt(square) : 0.0;
 }
 
+// A unit vector whose numbers were rounded to float32 is shorter or longer than 1 by less than
+// this.
+constexpr double kUnitTolerance = 1.5e-7;
+
 void normalise(std::span<const float> vector, float* out) {
-  const double scale = inverse_norm(vector);
+  double scale = inverse_norm(vector);
+  if (std::abs(scale - 1.0) < kUnitTolerance) scale = 1.0;
   for (std::size_t d = 0; d < vector.size(); ++d) out[d] = static_cast<float>(vector[d] * scale);
 }
 
@@ -71,9 +76,31 @@ float GridView::at(std::size_t cell, std::size_t d) const {
 }
 
 GridView GridSetView::operator[](std::size_t index) const {
+  if (apart) return apart[index];
   const std::size_t bytes = cells_per_grid * dim * size_of(type);
   return {static_cast<const std::byte*>(cells) + index * bytes, type, cells_per_grid, dim,
           globals + index * dim};
+}
+
+GridSetView set_of(std::span<const GridView> grids) {
+  if (grids.empty()) return {};
+  const GridView& first = grids[0];
+  for (const GridView& grid : grids) {
+    if (grid.count != first.count || grid.dim != first.dim || grid.type != first.type) {
+      throw Error("the grids of a set must have one shape and type of cells");
+    }
+  }
+  return {nullptr, first.type, grids.size(), first.count, first.dim, nullptr, grids.data()};
+}
+
+GridSet::GridSet(const GridSetView& grids)
+    : GridSet(grids.size, grids.cells_per_grid, grids.dim, grids.type) {
+  const std::size_t bytes = cells_per_grid_ * dim_ * size_of(type_);
+  for (std::size_t i = 0; i < size_; ++i) {
+    const GridView grid = grids[i];
+    std::memcpy(cells_.data() + i * bytes, grid.cells, bytes);
+    std::memcpy(&globals_[i * dim_], grid.global, dim_ * sizeof(float));
+  }
 }
 
 GridSet::GridSet(std::size_t size, std::size_t cells_per_grid, std::size_t dim, CellType type)
@@ -119,7 +146,7 @@ void GridSet::set(std::size_t index, std::span<const float> cells, std::span<con
 }
 
 GridSetView GridSet::view() const {
-  return {cells_.data(), type_, size_, cells_per_grid_, dim_, globals_.data()};
+  return {cells_.data(), type_, size_, cells_per_grid_, dim_, globals_.data(), nullptr};
 }
 
 EmbeddingGrid::EmbeddingGrid(std::span<const float> cells, std::size_t dim,

@@ -30,7 +30,7 @@ class DurableGallery : public GalleryFiles {
   // What is durable now, as another process sees it; 0 where there is no gallery yet.
   std::size_t committed() const {
     try {
-      return Gallery::open(at("g")).snapshot().size();
+      return open_gallery(at("g")).snapshot()->size();
     } catch (const Error&) {
       return 0;
     }
@@ -38,15 +38,15 @@ class DurableGallery : public GalleryFiles {
 
   // Everything that is there is whole, and is the beginning of the list.
   void expect_whole_beginning(std::size_t at_least) const {
-    const Gallery gallery = Gallery::open(at("g"));
-    const GallerySnapshot snapshot = gallery.snapshot();
-    const GalleryFaults found = verify(snapshot);
+    const std::shared_ptr<GridStore> gallery = open_gallery(at("g"));
+    const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+    const StoreFaults found = snapshot->verify();
     EXPECT_TRUE(found.faults.empty()) << found.faults[0];
-    EXPECT_GE(snapshot.size(), at_least);
-    EXPECT_EQ(found.items, snapshot.size());
-    const std::vector<std::int64_t> ids = snapshot.ids();
+    EXPECT_GE(snapshot->size(), at_least);
+    EXPECT_EQ(found.items, snapshot->size());
+    const std::vector<std::int64_t> ids = snapshot->ids();
     for (std::size_t i = 0; i < ids.size(); i += 97) {
-      EXPECT_EQ(snapshot.item(ids[i]).path, "c:" + std::to_string(i));
+      EXPECT_EQ(snapshot->item(ids[i]).path, "c:" + std::to_string(i));
     }
   }
 };
@@ -66,9 +66,9 @@ TEST_F(DurableGallery, KilledAtAnyMomentItKeepsWhatWasCommitted) {
     if (committed() == kMany) {  // begin anew, with pages that are used again
       std::vector<std::int64_t> ids;
       {
-        Gallery gallery = Gallery::open(at("g"), GalleryAccess::write);
-        ids = gallery.snapshot().ids();
-        gallery.remove(ids);
+        const std::shared_ptr<GridStore> gallery = open_gallery(at("g"), StoreAccess::write);
+        ids = gallery->snapshot()->ids();
+        gallery->remove(ids);
       }
     }
     std::size_t before = 0;

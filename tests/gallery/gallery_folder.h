@@ -23,7 +23,7 @@ class GalleryFolder : public testing::Test {
       : generated_(generate_grids(
             {.size = kImages, .classes = 6, .grid = 3, .dim = kDim, .seed = 5, .type = type})) {}
 
-  GalleryFormat format() const {
+  GridFormat format() const {
     return {.cells_per_grid = 9,
             .dim = kDim,
             .type = generated_.grids.type(),
@@ -51,14 +51,14 @@ class GalleryFolder : public testing::Test {
     return made;
   }
 
-  std::vector<std::int64_t> add(Gallery& gallery, std::size_t first, std::size_t count,
+  std::vector<std::int64_t> add(GridStore& gallery, std::size_t first, std::size_t count,
                                 Duplicates duplicates = Duplicates::refuse) const {
     return gallery.add(items(first, count), some(first, count), duplicates);
   }
 
-  Gallery filled(const std::string& name = "g") const {
-    Gallery gallery = Gallery::create(folder_ / name, format());
-    add(gallery, 0, kImages);
+  std::shared_ptr<GridStore> filled(const std::string& name = "g") const {
+    const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / name, format());
+    add(*gallery, 0, kImages);
     return gallery;
   }
 

@@ -26,39 +26,41 @@ void expect_equal_grids(GridSetView stored, GridSetView wanted) {
   ASSERT_EQ(stored.size, wanted.size);
   ASSERT_EQ(stored.type, wanted.type);
   const std::size_t bytes = wanted.cells_per_grid * wanted.dim * size_of(wanted.type);
-  EXPECT_EQ(std::memcmp(stored.cells, wanted.cells, wanted.size * bytes), 0);
-  EXPECT_EQ(std::memcmp(stored.globals, wanted.globals, wanted.size * wanted.dim * 4), 0);
+  for (std::size_t i = 0; i < wanted.size; ++i) {
+    EXPECT_EQ(std::memcmp(stored[i].cells, wanted[i].cells, bytes), 0);
+    EXPECT_EQ(std::memcmp(stored[i].global, wanted[i].global, wanted.dim * sizeof(float)), 0);
+  }
 }
 
 TEST_F(GalleryTest, GivesBackWhatWasAddedAfterReopening) {
   {
-    Gallery gallery = Gallery::create(folder_ / "g", format());
-    EXPECT_EQ(add(gallery, 0, 40), range(0, 40));
-    EXPECT_EQ(add(gallery, 40, 20), range(40, 20));
+    const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / "g", format());
+    EXPECT_EQ(add(*gallery, 0, 40), range(0, 40));
+    EXPECT_EQ(add(*gallery, 40, 20), range(40, 20));
   }
-  const Gallery gallery = Gallery::open(folder_ / "g");
-  EXPECT_EQ(gallery.format().cells_per_grid, 9u);
-  EXPECT_EQ(gallery.format().dim, kDim);
-  EXPECT_EQ(gallery.format().embedding, format().embedding);
-  EXPECT_EQ(gallery.format().model, format().model);
-  const GallerySnapshot snapshot = gallery.snapshot();
-  EXPECT_EQ(snapshot.size(), kImages);
-  EXPECT_EQ(snapshot.revision(), 2u);
-  const std::vector<std::int64_t> ids = snapshot.ids();
+  const std::shared_ptr<GridStore> gallery = open_gallery(folder_ / "g");
+  EXPECT_EQ(gallery->format().cells_per_grid, 9u);
+  EXPECT_EQ(gallery->format().dim, kDim);
+  EXPECT_EQ(gallery->format().embedding, format().embedding);
+  EXPECT_EQ(gallery->format().model, format().model);
+  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+  EXPECT_EQ(snapshot->size(), kImages);
+  EXPECT_EQ(snapshot->revision(), 2u);
+  const std::vector<std::int64_t> ids = snapshot->ids();
   EXPECT_EQ(ids, range(0, kImages));
   for (std::size_t i = 0; i < kImages; ++i) {
     const NewItem wanted = items(i, 1)[0];
-    const GalleryItem item = snapshot.item(ids[i]);
+    const Item item = snapshot->item(ids[i]);
     EXPECT_EQ(item.path, wanted.path);
     EXPECT_EQ(item.label, wanted.label);
     EXPECT_EQ(item.metadata, "{\"number\":" + std::to_string(i) + "}");
-    EXPECT_EQ(snapshot.thumbnail(ids[i]), wanted.thumbnail);
-    EXPECT_EQ(snapshot.find(wanted.path), ids[i]);
+    EXPECT_EQ(snapshot->thumbnail(ids[i]), wanted.thumbnail);
+    EXPECT_EQ(snapshot->find(wanted.path), ids[i]);
   }
-  EXPECT_FALSE(snapshot.find("images/60.jpg").has_value());
-  const StoredGrids stored = snapshot.grids(ids);
-  expect_equal_grids(stored.view(), generated_.grids.view());
-  const GalleryVectors vectors = snapshot.vectors();
+  EXPECT_FALSE(snapshot->find("images/60.jpg").has_value());
+  const std::vector<GridView> stored = snapshot->grids(ids);
+  expect_equal_grids(set_of(stored), generated_.grids.view());
+  const StoredVectors vectors = snapshot->vectors();
   EXPECT_EQ(vectors.ids, ids);
   EXPECT_EQ(vectors.labels, generated_.labels);
   EXPECT_EQ(std::memcmp(vectors.globals.data(), generated_.grids.view().globals,
@@ -67,93 +69,93 @@ TEST_F(GalleryTest, GivesBackWhatWasAddedAfterReopening) {
 }
 
 TEST_F(GalleryOfFloat16, KeepsCellsBitForBit) {
-  const Gallery gallery = filled();
-  const GallerySnapshot snapshot = gallery.snapshot();
-  const StoredGrids stored = snapshot.grids(snapshot.ids());
-  expect_equal_grids(stored.view(), generated_.grids.view());
+  const std::shared_ptr<GridStore> gallery = filled();
+  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+  const std::vector<GridView> stored = snapshot->grids(snapshot->ids());
+  expect_equal_grids(set_of(stored), generated_.grids.view());
 }
 
 TEST_F(GalleryTest, ASnapshotStaysAsItWas) {
-  Gallery gallery = Gallery::create(folder_ / "g", format());
-  add(gallery, 0, 30);
-  const GallerySnapshot before = gallery.snapshot();
-  add(gallery, 30, 30);
+  const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / "g", format());
+  add(*gallery, 0, 30);
+  const std::unique_ptr<GridSnapshot> before = gallery->snapshot();
+  add(*gallery, 30, 30);
   const std::vector<std::int64_t> removed = {0, 7, 29};
-  gallery.remove(removed);
-  EXPECT_EQ(before.ids(), range(0, 30));
-  EXPECT_EQ(before.item(7).path, "images/7.jpg");
-  const StoredGrids stored = before.grids(removed);
-  EXPECT_EQ(std::memcmp(stored.view()[1].cells, some(7, 1).cells, stored.grid_bytes()), 0);
-  EXPECT_EQ(before.revision(), 1u);
+  gallery->remove(removed);
+  EXPECT_EQ(before->ids(), range(0, 30));
+  EXPECT_EQ(before->item(7).path, "images/7.jpg");
+  EXPECT_EQ(std::memcmp(before->grid(7).cells, some(7, 1).cells, 9 * kDim * sizeof(float)), 0);
+  EXPECT_EQ(before->revision(), 1u);
 
-  const GallerySnapshot after = gallery.snapshot();
-  EXPECT_EQ(after.size(), 57u);
-  EXPECT_FALSE(after.contains(7));
-  EXPECT_FALSE(after.find("images/7.jpg").has_value());
-  EXPECT_EQ(after.revision(), 3u);
+  const std::unique_ptr<GridSnapshot> after = gallery->snapshot();
+  EXPECT_EQ(after->size(), 57u);
+  EXPECT_FALSE(after->contains(7));
+  EXPECT_FALSE(after->find("images/7.jpg").has_value());
+  EXPECT_EQ(after->revision(), 3u);
 }
 
 TEST_F(GalleryTest, IdsAreNeverGivenTwice) {
-  Gallery gallery = Gallery::create(folder_ / "g", format());
-  add(gallery, 0, 3);
+  const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / "g", format());
+  add(*gallery, 0, 3);
   const std::vector<std::int64_t> last = {2};
-  gallery.remove(last);
-  EXPECT_EQ(add(gallery, 2, 1), range(3, 1));
-  EXPECT_EQ(gallery.snapshot().find("images/2.jpg"), 3);
+  gallery->remove(last);
+  EXPECT_EQ(add(*gallery, 2, 1), range(3, 1));
+  EXPECT_EQ(gallery->snapshot()->find("images/2.jpg"), 3);
 }
 
 TEST_F(GalleryTest, APathIsThereOnce) {
-  Gallery gallery = Gallery::create(folder_ / "g", format());
-  add(gallery, 0, 3);
-  expect_refused([&] { add(gallery, 2, 3); }, "images/2.jpg: is in the gallery already: --replace");
-  EXPECT_EQ(gallery.snapshot().size(), 3u);
+  const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / "g", format());
+  add(*gallery, 0, 3);
+  expect_refused([&] { add(*gallery, 2, 3); },
+                 "images/2.jpg: is in the gallery already: --replace");
+  EXPECT_EQ(gallery->snapshot()->size(), 3u);
   // Twice in one call is no better.
   std::vector<NewItem> same = items(5, 2);
   same[1].path = same[0].path;
-  expect_refused([&] { gallery.add(same, some(5, 2)); }, "images/5.jpg");
-  EXPECT_EQ(gallery.snapshot().size(), 3u);
-  EXPECT_EQ(gallery.snapshot().revision(), 1u);
+  expect_refused([&] { gallery->add(same, some(5, 2)); }, "images/5.jpg");
+  EXPECT_EQ(gallery->snapshot()->size(), 3u);
+  EXPECT_EQ(gallery->snapshot()->revision(), 1u);
 
-  EXPECT_EQ(add(gallery, 2, 3, Duplicates::replace), range(3, 3));
-  const GallerySnapshot snapshot = gallery.snapshot();
-  EXPECT_EQ(snapshot.ids(), (std::vector<std::int64_t>{0, 1, 3, 4, 5}));
-  EXPECT_EQ(snapshot.find("images/2.jpg"), 3);
-  EXPECT_TRUE(verify(snapshot).faults.empty());
+  EXPECT_EQ(add(*gallery, 2, 3, Duplicates::replace), range(3, 3));
+  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+  EXPECT_EQ(snapshot->ids(), (std::vector<std::int64_t>{0, 1, 3, 4, 5}));
+  EXPECT_EQ(snapshot->find("images/2.jpg"), 3);
+  EXPECT_TRUE(snapshot->verify().faults.empty());
 }
 
 TEST_F(GalleryTest, ALongPathIsAsGoodAsAnother) {
-  Gallery gallery = Gallery::create(folder_ / "g", format());
+  const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / "g", format());
   std::vector<NewItem> one = items(0, 1);
   one[0].path = std::string(5000, 'x') + ".jpg";
-  gallery.add(one, some(0, 1));
-  EXPECT_EQ(gallery.snapshot().find(one[0].path), 0);
-  EXPECT_EQ(gallery.snapshot().item(0).path, one[0].path);
+  gallery->add(one, some(0, 1));
+  EXPECT_EQ(gallery->snapshot()->find(one[0].path), 0);
+  EXPECT_EQ(gallery->snapshot()->item(0).path, one[0].path);
 }
 
 TEST_F(GalleryTest, RemovesAllOrNothing) {
-  Gallery gallery = filled();
+  const std::shared_ptr<GridStore> gallery = filled();
   const std::vector<std::int64_t> wrong = {3, 60};
-  expect_refused([&] { gallery.remove(wrong); }, "has no item 60: nothing was removed");
-  EXPECT_EQ(gallery.snapshot().size(), kImages);
+  expect_refused([&] { gallery->remove(wrong); }, "has no item 60: nothing was removed");
+  EXPECT_EQ(gallery->snapshot()->size(), kImages);
 }
 
 TEST_F(GalleryTest, RefusesWhatDoesNotFit) {
-  Gallery gallery = filled();
-  expect_refused([&] { (void)gallery.snapshot().item(77); }, "has no item 77");
+  const std::shared_ptr<GridStore> gallery = filled();
+  expect_refused([&] { (void)gallery->snapshot()->item(77); }, "has no item 77");
   GeneratedGrids others = generate_grids({.size = 1, .classes = 1, .grid = 4, .dim = kDim});
-  expect_refused([&] { gallery.add(items(0, 1), others.grids.view()); },
+  expect_refused([&] { gallery->add(items(0, 1), others.grids.view()); },
                  "grids of 3 x 3 x 24, what is added of 4 x 4 x 24: embed it with --grid 3");
   others = generate_grids(
       {.size = 1, .classes = 1, .grid = 3, .dim = kDim, .seed = 0, .type = CellType::float16});
-  expect_refused([&] { gallery.add(items(0, 1), others.grids.view()); }, "float32 cells");
+  expect_refused([&] { gallery->add(items(0, 1), others.grids.view()); }, "float32 cells");
   std::vector<NewItem> one = {{.path = "new.jpg", .metadata = "[1, 2]"}};
-  expect_refused([&] { gallery.add(one, some(0, 1)); }, "new.jpg: its metadata is no JSON object");
+  expect_refused([&] { gallery->add(one, some(0, 1)); }, "new.jpg: its metadata is no JSON object");
   one[0].metadata = "{\"a\": ";
-  expect_refused([&] { gallery.add(one, some(0, 1)); }, "no JSON object");
+  expect_refused([&] { gallery->add(one, some(0, 1)); }, "no JSON object");
 }
 
 TEST_F(GalleryTest, KnowsAnotherModelAndOtherSettings) {
-  GalleryFormat other = format();
+  GridFormat other = format();
   expect_same_embedding(format(), other, "the query");
   other.model = "elsewhere/small.safetensors";  // the same model in another place
   expect_same_embedding(format(), other, "the query");
@@ -172,36 +174,36 @@ TEST_F(GalleryTest, KnowsAnotherModelAndOtherSettings) {
 }
 
 TEST_F(GalleryTest, RefusesFoldersThatAreNoGallery) {
-  expect_refused([&] { Gallery::open(folder_ / "g"); }, "there is no gallery: 'diml index build");
+  expect_refused([&] { open_gallery(folder_ / "g"); }, "there is no gallery: 'diml index build");
   filled();
-  expect_refused([&] { Gallery::create(folder_ / "g", format()); }, "'diml index add' goes on");
+  expect_refused([&] { create_gallery(folder_ / "g", format()); }, "'diml index add' goes on");
   std::filesystem::create_directory(folder_ / "other");
   write_bytes(folder_ / "other/file", "text");
-  expect_refused([&] { Gallery::create(folder_ / "other", format()); }, "is no gallery");
+  expect_refused([&] { create_gallery(folder_ / "other", format()); }, "is no gallery");
   write_bytes(folder_ / "other/data.mdb", std::string(20000, 'x'));
-  expect_refused([&] { Gallery::open(folder_ / "other"); }, "is no gallery of this diml");
+  expect_refused([&] { open_gallery(folder_ / "other"); }, "is no gallery of this diml");
   std::filesystem::create_directory(folder_ / "empty");
-  Gallery::create(folder_ / "empty", format());  // nothing is lost there
+  create_gallery(folder_ / "empty", format());  // nothing is lost there
 }
 
 TEST_F(GalleryTest, AReaderOfAProcessDoesNotWrite) {
   filled();
-  Gallery reader = Gallery::open(folder_ / "g");
-  expect_refused([&] { add(reader, 0, 1); }, "reading only");
-  expect_refused([&] { Gallery::open(folder_ / "g", GalleryAccess::write); }, "for reading only");
+  const std::shared_ptr<GridStore> reader = open_gallery(folder_ / "g");
+  expect_refused([&] { add(*reader, 0, 1); }, "reading only");
+  expect_refused([&] { open_gallery(folder_ / "g", StoreAccess::write); }, "for reading only");
 }
 
 TEST_F(GalleryTest, OneProcessMayOpenItTwice) {
-  Gallery writer = filled();
-  const Gallery reader = Gallery::open(folder_ / "g");
+  const std::shared_ptr<GridStore> writer = filled();
+  const std::shared_ptr<GridStore> reader = open_gallery(folder_ / "g");
   const std::vector<std::int64_t> first = {0};
-  writer.remove(first);
-  EXPECT_EQ(reader.snapshot().size(), kImages - 1);
+  writer->remove(first);
+  EXPECT_EQ(reader->snapshot()->size(), kImages - 1);
 }
 
 TEST_F(GalleryTest, ManyThreadsReadWhileOneWrites) {
-  Gallery gallery = Gallery::create(folder_ / "g", format());
-  add(gallery, 0, 10);
+  const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / "g", format());
+  add(*gallery, 0, 10);
   std::atomic<bool> done = false;
   std::atomic<int> wrong = 0;
   std::atomic<int> reads = 0;
@@ -209,13 +211,13 @@ TEST_F(GalleryTest, ManyThreadsReadWhileOneWrites) {
   for (int r = 0; r < 3; ++r) {
     readers.emplace_back([&] {
       while (!done) {
-        const GallerySnapshot snapshot = gallery.snapshot();
-        const std::vector<std::int64_t> ids = snapshot.ids();
-        if (ids.size() != snapshot.size() || ids.size() % 10 != 0) ++wrong;
-        const StoredGrids grids = snapshot.grids(ids);
+        const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+        const std::vector<std::int64_t> ids = snapshot->ids();
+        if (ids.size() != snapshot->size() || ids.size() % 10 != 0) ++wrong;
+        const std::vector<GridView> grids = snapshot->grids(ids);
         for (std::size_t k = 0; k < ids.size(); ++k) {
           const auto number = static_cast<std::size_t>(ids[k]) % kImages;
-          if (std::memcmp(grids.view()[k].cells, some(number, 1).cells, grids.grid_bytes())) {
+          if (std::memcmp(grids[k].cells, some(number, 1).cells, 9 * kDim * sizeof(float))) {
             ++wrong;
           }
         }
@@ -226,20 +228,20 @@ TEST_F(GalleryTest, ManyThreadsReadWhileOneWrites) {
   for (std::size_t round = 0; round < 30 || reads < 30; ++round) {
     const std::size_t first = (10 * (round + 1)) % kImages;
     // Ids go up, grids go round: an item of id n holds grid n % kImages.
-    add(gallery, first, 10, Duplicates::replace);
+    add(*gallery, first, 10, Duplicates::replace);
   }
   done = true;
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(wrong, 0);
-  EXPECT_TRUE(verify(gallery.snapshot()).faults.empty());
+  EXPECT_TRUE(gallery->snapshot()->verify().faults.empty());
 }
 
 TEST_F(GalleryTest, SpaceOfWhatIsRemovedIsUsedAgain) {
-  Gallery gallery = filled();
-  const std::uint64_t before = gallery.space().used;
-  for (int round = 0; round < 20; ++round) add(gallery, 0, kImages, Duplicates::replace);
-  EXPECT_LT(gallery.space().used, 4 * before);
-  EXPECT_GT(gallery.space().free, 0u);
+  const std::shared_ptr<GridStore> gallery = filled();
+  const std::uint64_t before = gallery->space().used;
+  for (int round = 0; round < 20; ++round) add(*gallery, 0, kImages, Duplicates::replace);
+  EXPECT_LT(gallery->space().used, 4 * before);
+  EXPECT_GT(gallery->space().free, 0u);
 }
 
 }  // namespace

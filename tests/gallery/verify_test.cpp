@@ -26,14 +26,14 @@ class Verify : public GalleryFolder {
     return {static_cast<const char*>(data), bytes};
   }
 
-  GalleryFaults faults() const { return verify(Gallery::open(folder_ / "g").snapshot()); }
+  StoreFaults faults() const { return open_gallery(folder_ / "g")->snapshot()->verify(); }
 };
 
 TEST_F(Verify, FindsNothingWhereAllIsWell) {
   filled();
   std::size_t told = 0;
-  const Gallery gallery = Gallery::open(folder_ / "g");
-  const GalleryFaults none = verify(gallery.snapshot(), [&](std::size_t done, std::size_t total) {
+  const std::shared_ptr<GridStore> gallery = open_gallery(folder_ / "g");
+  const StoreFaults none = gallery->snapshot()->verify([&](std::size_t done, std::size_t total) {
     told = done;
     EXPECT_EQ(total, kImages);
   });
@@ -46,7 +46,7 @@ TEST_F(Verify, FindsNothingWhereAllIsWell) {
 TEST_F(Verify, FindsTheGridThatChanged) {
   filled();
   damage(as_text(some(17, 1).cells, 9 * kDim * sizeof(float)));
-  const GalleryFaults found = faults();
+  const StoreFaults found = faults();
   EXPECT_EQ(found.damaged, std::vector<std::int64_t>{17});
   EXPECT_EQ(found.faults, std::vector<std::string>{
                               "item 17: its grid, text or thumbnail is not what was written"});
@@ -55,7 +55,7 @@ TEST_F(Verify, FindsTheGridThatChanged) {
 TEST_F(Verify, FindsTheGlobalThatChanged) {
   filled();
   damage(as_text(some(5, 1).globals, kDim * sizeof(float)));
-  const GalleryFaults found = faults();
+  const StoreFaults found = faults();
   EXPECT_EQ(found.damaged, std::vector<std::int64_t>{5});
   EXPECT_EQ(found.faults.at(0), "item 5: its global vector or label is not what was written");
 }
@@ -70,26 +70,26 @@ TEST_F(Verify, RemovingWhatIsDamagedMakesItWhole) {
   filled();
   damage("images/42.jpg");
   EXPECT_EQ(faults().damaged, std::vector<std::int64_t>{42});
-  Gallery gallery = Gallery::open(folder_ / "g", GalleryAccess::write);
-  gallery.remove(verify(gallery.snapshot()).damaged);
-  EXPECT_TRUE(verify(gallery.snapshot()).faults.empty());
-  EXPECT_EQ(gallery.snapshot().size(), kImages - 1);
-  add(gallery, 42, 1);
-  EXPECT_EQ(gallery.snapshot().find("images/42.jpg"), 60);
-  EXPECT_TRUE(verify(gallery.snapshot()).faults.empty());
+  const std::shared_ptr<GridStore> gallery = open_gallery(folder_ / "g", StoreAccess::write);
+  gallery->remove(gallery->snapshot()->verify().damaged);
+  EXPECT_TRUE(gallery->snapshot()->verify().faults.empty());
+  EXPECT_EQ(gallery->snapshot()->size(), kImages - 1);
+  add(*gallery, 42, 1);
+  EXPECT_EQ(gallery->snapshot()->find("images/42.jpg"), 60);
+  EXPECT_TRUE(gallery->snapshot()->verify().faults.empty());
 }
 
 TEST_F(Verify, WhatAGallerySaysAboutItselfIsCheckedOnOpening) {
   filled();
   damage("\"cells_per_grid\":9");
-  expect_refused([&] { Gallery::open(folder_ / "g"); }, "what it says about itself is damaged");
+  expect_refused([&] { open_gallery(folder_ / "g"); }, "what it says about itself is damaged");
 }
 
 TEST_F(Verify, AFileThatWasCutOffIsRefused) {
   filled();
   const std::string path = folder_ / "g/data.mdb";
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
-  expect_refused([&] { Gallery::open(folder_ / "g"); }, "has been cut off");
+  expect_refused([&] { open_gallery(folder_ / "g"); }, "has been cut off");
 }
 
 }  // namespace

@@ -130,6 +130,21 @@ void top_k_simd(const float* queries, std::size_t count, const std::int64_t* exc
   }
 }
 
+void dot_products_simd(const float* query, const float* const* rows, std::size_t count,
+                       std::size_t dim, float* products) {
+  const auto packed = hwy::AllocateAligned<float>(dim * kLanes);
+  for (std::size_t d = 0; d < dim; ++d) {
+    std::fill_n(packed.get() + d * kLanes, kLanes, query[d]);
+  }
+  const auto out = hwy::AllocateAligned<float>(kRowsAtOnce * kLanes);
+  for (std::size_t first = 0; first < count; first += kRowsAtOnce) {
+    const std::size_t some = std::min(kRowsAtOnce, count - first);
+    dot_columns<FloatTiles, 1>(packed.get(), kLanes, rows + first, some, dim, out.get(), kLanes,
+                               nullptr);
+    for (std::size_t r = 0; r < some; ++r) products[first + r] = out[r * kLanes];
+  }
+}
+
 }  // namespace diml::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -137,11 +152,17 @@ HWY_AFTER_NAMESPACE();
 namespace diml::cpu {
 
 HWY_EXPORT(top_k_simd);
+HWY_EXPORT(dot_products_simd);
 
 void top_k(const float* queries, std::size_t count, const std::int64_t* exclude,
            const float* gallery, std::size_t size, std::size_t dim, std::size_t depth,
            std::int64_t* ids, float* scores) {
   HWY_DYNAMIC_DISPATCH(top_k_simd)(queries, count, exclude, gallery, size, dim, depth, ids, scores);
+}
+
+void dot_products(const float* query, const float* const* rows, std::size_t count, std::size_t dim,
+                  float* products) {
+  HWY_DYNAMIC_DISPATCH(dot_products_simd)(query, rows, count, dim, products);
 }
 
 }  // namespace diml::cpu

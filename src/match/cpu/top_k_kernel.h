@@ -12,4 +12,9 @@ void top_k(const float* queries, std::size_t count, const std::int64_t* exclude,
            const float* gallery, std::size_t size, std::size_t dim, std::size_t depth,
            std::int64_t* ids, float* scores);
 
+// The inner products of one query with some vectors, the bits of top_k. query: [dim]; rows: `count`
+// pointers to [dim]; products: [count].
+void dot_products(const float* query, const float* const* rows, std::size_t count, std::size_t dim,
+                  float* products);
+
 }  // namespace diml::cpu

@@ -14,7 +14,9 @@ namespace {
 // Four candidates by falling cosine; structurally the last is best.
 ScoredRanking hand_made() {
   ScoredRanking scored;
-  scored.ranking = {1, 4, {10, 20, 30, 40}, {0.9f, 0.8f, 0.7f, 0.6f}};
+  scored.ranking = Ranking(1, 4);
+  scored.ranking.ids = {10, 20, 30, 40};
+  scored.ranking.scores = {0.9f, 0.8f, 0.7f, 0.6f};
   scored.head = 4;
   scored.structural = {0.1f, 0.3f, 0.2f, 0.9f};
   return scored;

@@ -10,7 +10,7 @@ namespace diml {
 namespace {
 
 // Nearest by Euclidean distance = largest <x, c> - |c|^2 / 2: one more dimension turns it into an
-// inner product, and the exact first stage finds it.
+// inner product, and the exact source finds it.
 std::vector<float> with_dimension(VectorsView vectors, auto last) {
   const std::size_t dim = vectors.dim;
   std::vector<float> wider(vectors.count * (dim + 1));
@@ -55,8 +55,8 @@ std::vector<std::int64_t> kmeans(VectorsView vectors, const KMeansParams& params
           return -0.5f * std::inner_product(centre, centre + dim, centre, 0.0f);
         });
     const Ranking nearest =
-        make_exact_first_stage({targets.data(), params.clusters, dim + 1}, params.threads)
-            ->search(points_view, 1);
+        make_exact_source({targets.data(), params.clusters, dim + 1}, params.threads)
+            ->nearest({points_view, 1});
     const bool unchanged = nearest.ids == cluster;
     cluster = nearest.ids;
     if (progress)

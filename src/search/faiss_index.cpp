@@ -104,8 +104,8 @@ class FaissIndex final : public ApproximateIndex {
   IndexOrigin origin() const override { return origin_; }
   std::size_t size() const override { return ids_.size(); }
 
-  std::vector<std::int64_t> nearest(std::span<const float> query,
-                                    std::size_t depth) const override {
+  std::vector<std::int64_t> about_nearest(std::span<const float> query,
+                                          std::size_t depth) const override {
     if (query.size() != static_cast<std::size_t>(index_->d)) {
       throw Error("the query has " + std::to_string(query.size()) + " dimensions, the index " +
                   std::to_string(index_->d) + ": embed it with the gallery's model");
@@ -191,7 +191,7 @@ std::unique_ptr<ApproximateIndex> build_index(IndexKind kind, VectorsView vector
 std::unique_ptr<ApproximateIndex> load_index(const std::string& path) {
   FileReader reader(path);
   const std::string damaged = path + ": is damaged: 'diml index cache' makes a new one";
-  if (!reader.is_intact()) throw Error(damaged);
+  if (!reader.is_intact()) throw Error(ErrorKind::damaged, damaged);
   Head head;
   reader(&head, sizeof(head), 1);
   if (head.magic != kMagic || head.kind > static_cast<std::uint64_t>(IndexKind::ivf_pq)) {
@@ -201,12 +201,14 @@ std::unique_ptr<ApproximateIndex> load_index(const std::string& path) {
   reader(ids.data(), sizeof(std::int64_t), ids.size());
   try {
     std::unique_ptr<faiss::Index> index(faiss::read_index(&reader));
-    if (index->ntotal != static_cast<std::int64_t>(ids.size())) throw Error(damaged);
+    if (index->ntotal != static_cast<std::int64_t>(ids.size())) {
+      throw Error(ErrorKind::damaged, damaged);
+    }
     return std::make_unique<FaissIndex>(static_cast<IndexKind>(head.kind),
                                         IndexOrigin{head.birth, head.revision}, std::move(ids),
                                         std::move(index));
   } catch (const faiss::FaissException&) {
-    throw Error(damaged);
+    throw Error(ErrorKind::damaged, damaged);
   }
 }
 

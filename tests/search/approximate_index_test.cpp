@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 
-#include "diml/gallery_search.h"
+#include "diml/searcher.h"
+#if DIML_HAS_GALLERY
 #include "gallery/gallery_folder.h"
+#endif
 
 namespace diml::test {
 namespace {
@@ -59,7 +62,7 @@ TEST_F(Index, IsTheSameAfterSavingAndLoading) {
     EXPECT_EQ(loaded->origin(), (IndexOrigin{77, 5}));
     for (std::size_t q = 0; q < kSize; q += 997) {
       const std::span<const float> query(vectors().data + q * kDim, kDim);
-      EXPECT_EQ(loaded->nearest(query, 20), made->nearest(query, 20));
+      EXPECT_EQ(loaded->about_nearest(query, 20), made->about_nearest(query, 20));
     }
   }
 }
@@ -85,36 +88,63 @@ TEST_F(Index, TooFewImagesForQuantisingAreRefused) {
                  "needs 10000 images");
 }
 
-class SearchByIndex : public GalleryFolder {};
+#if DIML_HAS_GALLERY
 
-TEST_F(SearchByIndex, GivesTheExactScoresAndItsOriginIsChecked) {
-  Gallery gallery = filled();
-  const GallerySnapshot snapshot = gallery.snapshot();
-  const GalleryVectors all = snapshot.vectors();
-  const std::shared_ptr<const ApproximateIndex> index =
-      build_index(IndexKind::hnsw, {all.globals.data(), kImages, kDim}, all.ids,
-                  {snapshot.birth(), snapshot.revision()});
-  GallerySearch approximate(gallery, index);
-  const GallerySearch exact(gallery);
-  const std::vector<std::int64_t> themselves = all.ids;
-  const auto wanted = exact.search(generated_.grids.view(), 10, themselves);
-  const auto found = approximate.search(generated_.grids.view(), 10, themselves);
-  for (std::size_t q = 0; q < kImages; ++q) {
-    ASSERT_EQ(found[q].size(), 10u);
-    for (std::size_t k = 0; k < 10; ++k) {
-      EXPECT_EQ(found[q][k].item.id, wanted[q][k].item.id);
-      EXPECT_NEAR(found[q][k].global, wanted[q][k].global, 1e-6);
-      EXPECT_EQ(found[q][k].structural, wanted[q][k].structural);
-    }
+class SearchByIndex : public GalleryFolder {
+ protected:
+  static void make_index(const GridStore& gallery) {
+    const std::unique_ptr<GridSnapshot> snapshot = gallery.snapshot();
+    const StoredVectors all = snapshot->vectors();
+    build_index(IndexKind::hnsw, {all.globals.data(), all.ids.size(), kDim}, all.ids,
+                {snapshot->birth(), snapshot->revision()})
+        ->save(index_file(gallery.name()));
   }
 
-  gallery.remove(std::vector<std::int64_t>{3});
-  const auto after = approximate.search(some(3, 1), 10);
-  for (const GalleryHit& hit : after[0]) EXPECT_NE(hit.item.id, 3);
-  expect_refused([&] { GallerySearch(gallery, index); }, "its index is out of date");
-  EXPECT_TRUE(approximate.refresh());
-  EXPECT_EQ(approximate.size(), kImages - 1);
+  void expect_alike(const Searcher& found, const Searcher& wanted) const {
+    const auto hits = found.search(generated_.grids.view(), 10);
+    const auto expected = wanted.search(generated_.grids.view(), 10);
+    for (std::size_t q = 0; q < kImages; ++q) {
+      ASSERT_EQ(hits[q].size(), 10u);
+      for (std::size_t k = 0; k < 10; ++k) {
+        EXPECT_EQ(hits[q][k].item.id, expected[q][k].item.id);
+        EXPECT_EQ(hits[q][k].global, expected[q][k].global);
+        EXPECT_EQ(hits[q][k].total, expected[q][k].total);
+      }
+    }
+  }
+};
+
+TEST_F(SearchByIndex, GivesTheScoresOfExactSearchToTheBit) {
+  const std::shared_ptr<GridStore> gallery = filled();
+  make_index(*gallery);
+  const Searcher approximate(gallery, {.source = "index"});
+  EXPECT_STREQ(approximate.source(), "hnsw");
+  expect_alike(approximate, Searcher(gallery));
 }
+
+TEST_F(SearchByIndex, TakesInChangesAndFindsWhatAFreshStartFinds) {
+  const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / "g", format());
+  add(*gallery, 0, 40);
+  make_index(*gallery);
+  const Searcher searcher(gallery, {.source = "index"});
+  add(*gallery, 40, 20);
+  gallery->remove(std::vector<std::int64_t>{3, 4, 41});
+  EXPECT_EQ(searcher.size(), 57u);
+  EXPECT_EQ(searcher.beside_source(), 19u + 2u);
+  EXPECT_STREQ(searcher.source(), "hnsw");
+  expect_alike(searcher, Searcher(gallery));
+  expect_alike(searcher, Searcher(gallery, {.source = "index"}));
+}
+
+TEST_F(SearchByIndex, RefusesTheIndexOfAnotherGallery) {
+  make_index(*filled("other"));
+  const std::shared_ptr<GridStore> gallery = filled();
+  expect_refused([&] { Searcher(gallery, {.source = "index"}); }, "first_stage.faiss");
+  std::filesystem::copy(index_file(folder_ / "other"), index_file(folder_ / "g"));
+  expect_refused([&] { Searcher(gallery, {.source = "index"}); }, "made of another gallery");
+}
+
+#endif
 
 #endif
 

@@ -2,22 +2,21 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
-#include "cuda_gallery.h"
+#include "cuda_source.h"
 #include "diml/error.h"
 
 namespace diml {
 namespace {
 
-// Side by side, as the first stage wants them: in `copy` unless they already lie so.
+// Side by side, as a source wants them: in `copy` unless they already lie so.
 VectorsView globals_of(const GridSelection& selection, std::vector<float>& copy) {
   const GridSetView& grids = selection.grids;
-  if (!selection.ids) return {grids.globals, grids.size, grids.dim};
+  if (!selection.ids && !grids.apart) return {grids.globals, grids.size, grids.dim};
   copy.clear();
   copy.reserve(selection.size() * grids.dim);
-  for (const std::int64_t id : *selection.ids) {
-    const float* global = grids[static_cast<std::size_t>(id)].global;
+  for (std::size_t place = 0; place < selection.size(); ++place) {
+    const float* global = grids[static_cast<std::size_t>(selection.id_of(place))].global;
     copy.insert(copy.end(), global, global + grids.dim);
   }
   return {copy.data(), selection.size(), grids.dim};
@@ -44,26 +43,6 @@ std::vector<std::int64_t> gallery_ids(const GridSelection& gallery) {
   return ids;
 }
 
-// The first k places of a query's list by the sum of both similarities, ties by lower id.
-std::vector<std::size_t> order_by_total(const ScoredRanking& scored, std::size_t query,
-                                        std::size_t k, ScoreWeights weights) {
-  if (k > scored.head) {
-    throw Error("re-ranking " + std::to_string(k) +
-                " needs as many structural similarities; there are " + std::to_string(scored.head));
-  }
-  const std::span<const std::int64_t> ids = scored.ranking.ids_of(query);
-  const std::span<const float> cosine = scored.ranking.scores_of(query);
-  const float* structural = scored.structural.data() + query * scored.head;
-  std::vector<std::size_t> order(k);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    const float a = weights.total(cosine[x], structural[x]);
-    const float b = weights.total(cosine[y], structural[y]);
-    return a != b ? a > b : ids[x] < ids[y];
-  });
-  return order;
-}
-
 }  // namespace
 
 Retriever::Retriever(const GridSelection& gallery, MatchParams params, std::string_view matcher,
@@ -75,63 +54,40 @@ Retriever::Retriever(const GridSelection& gallery, MatchParams params, std::stri
       kept_(matcher_->keep(grids_)) {
   const VectorsView globals = globals_of(gallery, globals_);
 #if DIML_HAS_CUDA
-  if (kept_) cuda_ = make_cuda_gallery(gallery, globals, kept_, threads);
+  if (kept_) cuda_ = make_cuda_source({globals, ids_}, gallery, kept_, threads);
 #endif
-  if (!cuda_) exact_ = make_exact_first_stage(globals, threads);
+  if (!cuda_) exact_ = make_exact_source({{globals, ids_}}, threads);
 }
 
 Retriever::~Retriever() = default;
-
-std::vector<std::int64_t> Retriever::places_of(std::span<const std::int64_t> ids) const {
-  if (ids_.empty()) return {ids.begin(), ids.end()};
-  std::vector<std::int64_t> places;
-  places.reserve(ids.size());
-  for (const std::int64_t id : ids) {
-    const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
-    places.push_back(found != ids_.end() && *found == id ? found - ids_.begin() : -1);
-  }
-  return places;
-}
-
-void Retriever::name_places(Ranking& ranking) const {
-  if (ids_.empty()) return;
-  for (std::int64_t& id : ranking.ids) {
-    if (id >= 0) id = ids_[static_cast<std::size_t>(id)];
-  }
-}
 
 Ranking Retriever::candidates(const GridSelection& queries, std::size_t depth,
                               std::span<const std::int64_t> exclude) const {
   check_ids(queries);
   std::vector<float> copy;
-  const VectorsView asked = globals_of(queries, copy);
-  const FirstStage& first_stage = cuda_ ? *cuda_ : *exact_;
-  Ranking ranking = first_stage.search(asked, depth, places_of(exclude));
-  name_places(ranking);
-  return ranking;
+  const CandidateSource& source = cuda_ ? *cuda_ : *exact_;
+  return source.nearest({globals_of(queries, copy), depth, exclude});
 }
 
 Ranking Retriever::structural_candidates(const GridSelection& queries, std::size_t depth,
                                          std::span<const std::int64_t> exclude) const {
   check_ids(queries);
-  if (cuda_) {
-    Ranking ranking = cuda_->search_structurally(queries, depth, places_of(exclude), params_);
-    name_places(ranking);
-    return ranking;
-  }
+  if (cuda_) return cuda_->nearest_structurally(queries, depth, exclude, params_);
   // Query by query: every list is as long as the gallery.
-  Ranking all{queries.size(), 0, {}, {}};
+  Ranking all{queries.size(), 0};
   for (std::size_t q = 0; q < queries.size(); ++q) {
     const std::int64_t id = queries.id_of(q);
     const GridSelection one(queries.grids, std::span(&id, 1));
     const std::size_t size = ids_.empty() ? grids_.size : ids_.size();
     const ScoredRanking scored = match_head(
         one, candidates(one, size, exclude.empty() ? exclude : exclude.subspan(q, 1)), size);
-    all.depth = std::min(depth, scored.head);
-    const std::vector<std::size_t> order = order_by_total(scored, 0, scored.head, {});
-    for (std::size_t rank = 0; rank < all.depth; ++rank) {
-      all.ids.push_back(scored.ranking.ids[order[rank]]);
-      all.scores.push_back(scored.ranking.scores[order[rank]] + scored.structural[order[rank]]);
+    const std::span<const std::int64_t> ids = scored.ranking.ids_of(0);
+    const std::span<const float> cosines = scored.ranking.scores_of(0);
+    const std::vector<std::size_t> order = rank(ids, cosines, scored.structural);
+    all.depth = std::min(depth, order.size());
+    for (std::size_t k = 0; k < all.depth; ++k) {
+      all.ids.push_back(ids[order[k]]);
+      all.scores.push_back(ScoreWeights().total(cosines[order[k]], scored.structural[order[k]]));
     }
   }
   return all;
@@ -139,36 +95,55 @@ Ranking Retriever::structural_candidates(const GridSelection& queries, std::size
 
 ScoredRanking Retriever::match_head(const GridSelection& queries, Ranking ranking,
                                     std::size_t head) const {
-  ScoredRanking scored{std::move(ranking), 0, {}};
-  scored.head = std::min(head, scored.ranking.depth);
-  std::vector<Pair> pairs;
-  pairs.reserve(queries.size() * scored.head);
-  for (std::size_t q = 0; q < queries.size(); ++q) {
-    for (const std::int64_t id : scored.ranking.ids_of(q).first(scored.head)) {
-      pairs.push_back({queries.id_of(q), id});
-    }
-  }
-  scored.structural.resize(pairs.size());
-  matcher_->score({queries.grids, grids_, pairs}, params_, scored.structural);
-  return scored;
+  return diml::match_head(*matcher_, params_, queries, grids_, std::move(ranking), head);
 }
 
-void check(const ScoreWeights& weights) {
-  constexpr float kLargest = 1e6F;
-  const auto fits = [](float weight) { return weight >= 0.0F && weight <= kLargest; };
-  if (fits(weights.global) && fits(weights.structural) &&
-      weights.global + weights.structural > 0.0F) {
-    return;
+std::span<const float> ScoredRanking::structural_of(std::size_t query, std::size_t k) const {
+  const std::span<const std::int64_t> ids = ranking.ids_of(query).first(std::min(k, head));
+  const auto end = std::find(ids.begin(), ids.end(), -1);
+  return {structural.data() + query * head, static_cast<std::size_t>(end - ids.begin())};
+}
+
+ScoredRanking match_head(const Matcher& matcher, const MatchParams& params,
+                         const GridSelection& queries, const GridSetView& targets, Ranking ranking,
+                         std::size_t head,
+                         const std::function<std::int64_t(std::int64_t)>& place_of) {
+  ScoredRanking scored{std::move(ranking), 0, {}};
+  scored.head = std::min(head, scored.ranking.depth);
+  scored.structural.resize(queries.size() * scored.head);
+  std::vector<Pair> pairs;
+  std::vector<std::size_t> places;  // of the pairs' scores
+  pairs.reserve(scored.structural.size());
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    for (std::size_t k = 0; k < scored.head; ++k) {
+      const std::int64_t id = scored.ranking.ids_of(q)[k];
+      if (id < 0) break;
+      pairs.push_back({queries.id_of(q), place_of ? place_of(id) : id});
+      places.push_back(q * scored.head + k);
+    }
   }
-  throw Error("the weights of the two similarities are 0 or more, one of them above 0");
+  if (pairs.empty()) return scored;
+  if (pairs.size() == scored.structural.size()) {
+    matcher.score({queries.grids, targets, pairs}, params, scored.structural);
+    return scored;
+  }
+  std::vector<float> scores(pairs.size());
+  matcher.score({queries.grids, targets, pairs}, params, scores);
+  for (std::size_t k = 0; k < pairs.size(); ++k) scored.structural[places[k]] = scores[k];
+  return scored;
 }
 
 std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k,
                                    ScoreWeights weights) {
+  if (k > scored.head) {
+    throw Error("re-ranking " + std::to_string(k) +
+                " needs as many structural similarities; there are " + std::to_string(scored.head));
+  }
   const std::span<const std::int64_t> ids = scored.ranking.ids_of(query);
-  const std::vector<std::size_t> order = order_by_total(scored, query, k, weights);
+  const std::vector<std::size_t> order =
+      rank(ids, scored.ranking.scores_of(query), scored.structural_of(query, k), weights);
   std::vector<std::int64_t> result(ids.begin(), ids.end());
-  for (std::size_t rank = 0; rank < k; ++rank) result[rank] = ids[order[rank]];
+  for (std::size_t place = 0; place < order.size(); ++place) result[place] = ids[order[place]];
   return result;
 }
 

@@ -1,0 +1,215 @@
+#include "lmdb_store.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <random>
+#include <unordered_set>
+
+#include "diml/error.h"
+#include "diml/gallery.h"
+#include "records.h"
+
+namespace diml::gallery {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::uint64_t number_of(const Transaction& transaction, std::string_view name) {
+  const auto value = transaction.find(Table::about, bytes_of(name));
+  return value ? number_in(*value) : 0;
+}
+
+void set_number(Transaction& transaction, std::string_view name, std::uint64_t number) {
+  transaction.put(Table::about, bytes_of(name), number_record(number));
+}
+
+// Who reads again after this many changes reads everything.
+constexpr std::uint64_t kRemembered = 65536;
+
+void next_revision(Transaction& transaction, std::span<const std::int64_t> change) {
+  const std::uint64_t revision = number_of(transaction, kRevision) + 1;
+  set_number(transaction, kRevision, revision);
+  transaction.append(Table::changes, key_of(static_cast<std::int64_t>(revision)),
+                     encode_numbers(change));
+  if (revision > kRemembered) {
+    transaction.remove(Table::changes, key_of(static_cast<std::int64_t>(revision - kRemembered)));
+  }
+}
+
+// Of an item whose record may be damaged: its path is then found by looking at all of them. Whether
+// there was one.
+bool remove_path(Transaction& transaction, std::int64_t id) {
+  const std::array<std::byte, 8> wanted = key_of(id);
+  const auto record = transaction.find(Table::items, wanted);
+  ItemRecord item;
+  if (record && decode(*record, item)) {
+    const std::string key = path_key(std::string(item.path));
+    const auto named = transaction.find(Table::paths, bytes_of(key));
+    if (named && id_of(*named) == id) {
+      return transaction.remove(Table::paths, bytes_of(key));
+    }
+  }
+  std::string key;
+  {
+    Cursor cursor(transaction, Table::paths);
+    while (key.empty() && cursor.next()) {
+      if (id_of(cursor.value()) != id) continue;
+      key.assign(reinterpret_cast<const char*>(cursor.key().data()), cursor.key().size());
+    }
+  }
+  return !key.empty() && transaction.remove(Table::paths, bytes_of(key));
+}
+
+bool remove_item(Transaction& transaction, std::int64_t id) {
+  const bool had_path = remove_path(transaction, id);
+  const bool had_record = transaction.remove(Table::items, key_of(id));
+  const bool had_global = transaction.remove(Table::globals, key_of(id));
+  return had_path || had_record || had_global;
+}
+
+std::shared_ptr<Environment> made_environment(const std::string& folder, const GridFormat& format) {
+  auto environment = Environment::open(folder, StoreAccess::write, Environment::Wanted::fresh);
+  Description description{format, 0};
+  std::random_device device;
+  // 53 bits: JSON's numbers are doubles elsewhere.
+  description.birth = (static_cast<std::uint64_t>(device()) << 21) ^ device();
+  const Bytes key = bytes_of(kDescription);
+  Transaction transaction(environment, StoreAccess::write);
+  transaction.put(Table::about, key, encode(key, description));
+  set_number(transaction, kRevision, 0);
+  set_number(transaction, kNextId, 0);
+  transaction.commit();
+  return environment;
+}
+
+bool is_empty_or_absent(const std::string& folder) {
+  std::error_code failed;
+  return !fs::exists(folder, failed) || (fs::is_directory(folder, failed) && fs::is_empty(folder));
+}
+
+}  // namespace
+
+LmdbStore::LmdbStore(std::shared_ptr<Environment> environment, GridFormat format)
+    : environment_(std::move(environment)), format_(std::move(format)) {}
+
+std::shared_ptr<LmdbStore> LmdbStore::create(const std::string& folder, const GridFormat& format) {
+  check_grid_shape(format.cells_per_grid, format.dim);
+  std::error_code failed;
+  if (fs::exists(folder + "/data.mdb", failed)) {
+    throw Error(ErrorKind::conflict,
+                folder +
+                    ": is there already: 'diml index add' goes on with it; a new one needs "
+                    "another folder");
+  }
+  if (!is_empty_or_absent(folder)) {
+    throw Error(ErrorKind::conflict,
+                folder + ": is there and is no gallery: name a folder that is empty or not there");
+  }
+  const bool made = fs::create_directory(folder, failed);
+  if (failed) throw Error(folder + ": cannot be made: " + failed.message());
+  try {
+    return std::make_shared<LmdbStore>(made_environment(folder, format), format);
+  } catch (...) {  // a full disk: what is begun is of no use
+    for (const char* name : {"/data.mdb", "/lock.mdb"}) fs::remove(folder + name, failed);
+    if (made) fs::remove(folder, failed);
+    throw;
+  }
+}
+
+std::shared_ptr<LmdbStore> LmdbStore::open(const std::string& folder, StoreAccess access) {
+  std::error_code failed;
+  if (!fs::exists(folder + "/data.mdb", failed)) {
+    throw Error(ErrorKind::not_found,
+                folder + ": there is no gallery: 'diml index build " + folder + "' makes one");
+  }
+  auto environment = Environment::open(folder, access, Environment::Wanted::existing);
+  const Transaction transaction(environment, StoreAccess::read);
+  const auto record = transaction.find(Table::about, bytes_of(kDescription));
+  GridFormat format = decode_description(record.value_or(Bytes()), folder).format;
+  return std::make_shared<LmdbStore>(std::move(environment), std::move(format));
+}
+
+std::unique_ptr<GridSnapshot> LmdbStore::snapshot() const {
+  return std::make_unique<LmdbSnapshot>(environment_, format_);
+}
+
+std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const GridSetView& grids,
+                                         Duplicates duplicates) {
+  expect_fit(format_, items.size(), grids);
+  if (items.empty()) return {};
+  const std::size_t cell_bytes = grids.cells_per_grid * grids.dim * size_of(grids.type);
+  Transaction transaction(environment_, StoreAccess::write);
+  std::uint64_t next = number_of(transaction, kNextId);
+  std::vector<std::int64_t> change = {static_cast<std::int64_t>(next)};
+  std::vector<std::int64_t> ids;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const NewItem& item = items[i];
+    const std::string named = path_key(item.path);
+    if (const auto there = transaction.find(Table::paths, bytes_of(named))) {
+      if (duplicates == Duplicates::refuse) {
+        throw Error(ErrorKind::conflict,
+                    item.path + ": is in the gallery already: --replace takes the new one");
+      }
+      change.push_back(id_of(*there));
+      remove_item(transaction, change.back());
+    }
+    const auto id = static_cast<std::int64_t>(next++);
+    const std::array<std::byte, 8> key = key_of(id);
+    const GridView grid = grids[i];
+    const std::string metadata = checked_metadata(item.metadata, item.path);
+    const ItemRecord record{{static_cast<const std::byte*>(grid.cells), cell_bytes},
+                            item.path,
+                            metadata,
+                            std::as_bytes(std::span(item.thumbnail))};
+    transaction.append(Table::items, key, encode(key, record));
+    const GlobalRecord global{item.label, std::as_bytes(std::span(grid.global, grid.dim))};
+    transaction.append(Table::globals, key, encode(key, global));
+    transaction.put(Table::paths, bytes_of(named), key);
+    ids.push_back(id);
+  }
+  set_number(transaction, kNextId, next);
+  next_revision(transaction, change);
+  transaction.commit();
+  return ids;
+}
+
+void LmdbStore::remove(std::span<const std::int64_t> ids) {
+  if (ids.empty()) return;
+  Transaction transaction(environment_, StoreAccess::write);
+  std::vector<std::int64_t> change = {static_cast<std::int64_t>(number_of(transaction, kNextId))};
+  std::unordered_set<std::int64_t> done;
+  for (const std::int64_t id : ids) {
+    if (!done.insert(id).second) continue;
+    if (!remove_item(transaction, id)) {
+      throw Error(ErrorKind::not_found,
+                  name() + ": has no item " + std::to_string(id) + ": nothing was removed");
+    }
+    change.push_back(id);
+  }
+  next_revision(transaction, change);
+  transaction.commit();
+}
+
+GridStore::Space LmdbStore::space() const {
+  const Transaction transaction(environment_, StoreAccess::read);
+  MDB_envinfo info;
+  MDB_stat stat;
+  environment_->check(mdb_env_info(environment_->get(), &info));
+  environment_->check(mdb_env_stat(environment_->get(), &stat));
+  std::vector<MDB_dbi> tables = {MDB_dbi{0}, MDB_dbi{1}};
+  for (std::size_t t = 0; t < kTables; ++t) {
+    const auto table = static_cast<Table>(t);
+    if (environment_->has(table)) tables.push_back(environment_->table(table));
+  }
+  std::uint64_t in_use = 2;  // the two heads of the file
+  for (const MDB_dbi table : tables) {
+    MDB_stat of_table;
+    environment_->check(mdb_stat(transaction.get(), table, &of_table));
+    in_use += of_table.ms_branch_pages + of_table.ms_leaf_pages + of_table.ms_overflow_pages;
+  }
+  const std::uint64_t pages = info.me_last_pgno + 1;
+  return {pages * stat.ms_psize, (pages - std::min(pages, in_use)) * stat.ms_psize};
+}
+
+}  // namespace diml::gallery

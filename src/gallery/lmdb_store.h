@@ -1,0 +1,63 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "diml/grid_store.h"
+#include "environment.h"
+
+namespace diml::gallery {
+
+class LmdbSnapshot final : public GridSnapshot {
+ public:
+  LmdbSnapshot(std::shared_ptr<Environment> environment, const GridFormat& format);
+
+  const GridFormat& format() const override { return format_; }
+  std::uint64_t revision() const override;
+  std::uint64_t birth() const override;
+  std::size_t size() const override;
+  bool contains(std::int64_t id) const override;
+  std::optional<std::int64_t> find(const std::string& path) const override;
+  Item item(std::int64_t id) const override;
+  std::vector<std::uint8_t> thumbnail(std::int64_t id) const override;
+  GridView grid(std::int64_t id) const override;
+  void visit(std::int64_t first, const Visitor& visitor) const override;
+  std::optional<StoreChanges> changes_since(std::uint64_t revision) const override;
+  StoreFaults verify(const Progress& progress) const override;
+
+ private:
+  Bytes item_record(std::int64_t id) const;
+  Bytes global_record(std::int64_t id) const;
+  // The bytes themselves where they lie at a multiple of `alignment`, else a copy of them.
+  const std::byte* aligned(Bytes bytes, std::size_t alignment) const;
+  [[noreturn]] void refuse_damaged(std::int64_t id) const;
+  [[noreturn]] void refuse_missing(std::int64_t id) const;
+
+  std::shared_ptr<Environment> environment_;
+  Transaction transaction_;
+  GridFormat format_;
+  mutable std::deque<std::vector<std::byte>> copies_;
+};
+
+class LmdbStore final : public GridStore {
+ public:
+  static std::shared_ptr<LmdbStore> create(const std::string& folder, const GridFormat& format);
+  static std::shared_ptr<LmdbStore> open(const std::string& folder, StoreAccess access);
+  LmdbStore(std::shared_ptr<Environment> environment, GridFormat format);
+
+  const std::string& name() const override { return environment_->folder(); }
+  const GridFormat& format() const override { return format_; }
+  std::unique_ptr<GridSnapshot> snapshot() const override;
+  std::vector<std::int64_t> add(std::span<const NewItem> items, const GridSetView& grids,
+                                Duplicates duplicates) override;
+  void remove(std::span<const std::int64_t> ids) override;
+  Space space() const override;
+
+ private:
+  std::shared_ptr<Environment> environment_;
+  GridFormat format_;
+};
+
+}  // namespace diml::gallery

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "diml/candidates.h"
+
+namespace diml {
+
+// The best of several lists of the same queries, into the lists of `ranking` from query `first` on.
+// No id stands in two lists.
+inline void merge(std::span<const Ranking> lists, Ranking& ranking, std::size_t first) {
+  if (lists.size() == 1 && lists[0].depth == ranking.depth) {  // as it is
+    std::copy(lists[0].ids.begin(), lists[0].ids.end(), &ranking.ids[first * ranking.depth]);
+    std::copy(lists[0].scores.begin(), lists[0].scores.end(),
+              &ranking.scores[first * ranking.depth]);
+    return;
+  }
+  std::vector<std::pair<float, std::int64_t>> all;
+  const std::size_t queries = lists.empty() ? 0 : lists[0].queries;
+  for (std::size_t q = 0; q < queries; ++q) {
+    all.clear();
+    for (const Ranking& list : lists) {
+      for (std::size_t k = 0; k < list.depth; ++k) {
+        if (list.ids_of(q)[k] >= 0) all.emplace_back(list.scores_of(q)[k], list.ids_of(q)[k]);
+      }
+    }
+    const std::size_t kept = std::min(all.size(), ranking.depth);
+    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
+                      [](const auto& x, const auto& y) {
+                        return x.first != y.first ? x.first > y.first : x.second < y.second;
+                      });
+    for (std::size_t k = 0; k < kept; ++k) {
+      ranking.scores[(first + q) * ranking.depth + k] = all[k].first;
+      ranking.ids[(first + q) * ranking.depth + k] = all[k].second;
+    }
+  }
+}
+
+}  // namespace diml

@@ -1,0 +1,83 @@
+#include "sources.h"
+
+#include <array>
+
+#include "diml/approximate_index.h"
+#include "diml/cuda_matcher.h"
+#include "diml/error.h"
+#include "diml/searcher.h"
+#if DIML_HAS_CUDA
+#include "cuda_source.h"
+#endif
+
+namespace diml {
+namespace {
+
+using Candidates = std::shared_ptr<const LiveCandidates>;
+
+Candidates exact(const GridStore&, const GridSnapshot& snapshot, int threads) {
+  return std::make_shared<LiveCandidates>(snapshot, threads);
+}
+
+// The approximate index that lies beside the store.
+Candidates index(const GridStore& store, const GridSnapshot& snapshot, int threads) {
+  std::shared_ptr<const ApproximateIndex> loaded = load_index(index_file(store.name()));
+  const IndexOrigin origin = loaded->origin();
+  if (origin.birth != snapshot.birth() || origin.revision > snapshot.revision()) {
+    throw Error(ErrorKind::conflict,
+                store.name() + ": its index was made of another gallery: make a new one");
+  }
+  return std::make_shared<LiveCandidates>(BaseSource{std::move(loaded), origin.revision, {}},
+                                          snapshot, threads);
+}
+
+#if DIML_HAS_CUDA
+Candidates cuda_vectors(const GridStore& store, const GridSnapshot& snapshot, int threads) {
+  auto all = std::make_shared<const StoredVectors>(snapshot.vectors());
+  std::shared_ptr<const CandidateSource> source = make_cuda_source(
+      {{all->globals.data(), all->ids.size(), snapshot.format().dim}, all->ids}, threads);
+  if (!source || all->ids.empty()) return exact(store, snapshot, threads);
+  return std::make_shared<LiveCandidates>(
+      BaseSource{std::move(source), snapshot.revision(), std::move(all)}, snapshot, threads);
+}
+#endif
+
+bool always() { return true; }
+
+struct Source {
+  const char* name;
+  bool (*is_available)();
+  Candidates (*make)(const GridStore&, const GridSnapshot&, int threads);
+};
+
+// `index` is the approximate one that `build_index` makes, of whatever kind.
+constexpr std::array kSources = {
+    Source{"exact", always, exact},
+    Source{"index", has_approximate_index, index},
+#if DIML_HAS_CUDA
+    Source{"cuda", cuda::is_available, cuda_vectors},
+#endif
+};
+
+}  // namespace
+
+std::vector<std::string> candidate_sources() {
+  std::vector<std::string> names;
+  for (const Source& source : kSources) {
+    if (source.is_available()) names.emplace_back(source.name);
+  }
+  return names;
+}
+
+std::shared_ptr<const LiveCandidates> make_candidates(const std::string& wanted,
+                                                      const GridStore& store,
+                                                      const GridSnapshot& snapshot, int threads) {
+  std::string known;
+  for (const Source& source : kSources) {
+    if (wanted == source.name) return source.make(store, snapshot, threads);
+    known += (known.empty() ? "" : ", ") + std::string(source.name);
+  }
+  throw Error("there is no source of candidates '" + wanted + "' in this build: " + known);
+}
+
+}  // namespace diml

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/refusal.h"
+#include "base/temporary_folder.h"
+#include "diml/error.h"
+#include "diml/generated.h"
+#include "diml/grid_store.h"
+#if DIML_HAS_GALLERY
+#include "diml/gallery.h"
+#endif
+
+namespace diml::test {
+
+// A kind of store, for tests that every kind must pass.
+struct StoreKind {
+  const char* name;
+  std::shared_ptr<GridStore> (*make)(const std::string& folder, const GridFormat& format);
+};
+
+inline std::vector<StoreKind> store_kinds() {
+  std::vector<StoreKind> kinds = {{"memory", [](const std::string&, const GridFormat& format) {
+                                     return make_memory_store(format);
+                                   }}};
+#if DIML_HAS_GALLERY
+  kinds.push_back({"lmdb", [](const std::string& folder, const GridFormat& format) {
+                     return create_gallery(folder, format);
+                   }});
+#endif
+  return kinds;
+}
+
+// Generated grids, and a store to put them into.
+class WithStore : public testing::TestWithParam<StoreKind> {
+ protected:
+  static constexpr std::size_t kImages = 300;
+  static constexpr std::size_t kDim = 24;
+
+  WithStore()
+      : generated_(generate_grids({.size = kImages,
+                                   .classes = 30,
+                                   .grid = 3,
+                                   .dim = kDim,
+                                   .seed = 5,
+                                   .type = CellType::float16})),
+        store_(GetParam().make(folder_ / "store",
+                               {.cells_per_grid = 9, .dim = kDim, .type = CellType::float16})) {}
+
+  GridView grid(std::size_t i) const { return generated_.grids[i % kImages]; }
+
+  // Grids [first, first + count), under paths of their numbers.
+  std::vector<std::int64_t> add(std::size_t first, std::size_t count,
+                                Duplicates duplicates = Duplicates::refuse) const {
+    std::vector<NewItem> items;
+    std::vector<GridView> grids;
+    for (std::size_t i = first; i < first + count; ++i) {
+      items.push_back({.path = std::to_string(i), .label = generated_.labels[i % kImages]});
+      grids.push_back(grid(i));
+    }
+    return store_->add(items, set_of(grids), duplicates);
+  }
+
+  const TemporaryFolder folder_;
+  const GeneratedGrids generated_;
+  const std::shared_ptr<GridStore> store_;
+};
+
+inline std::string name_of_kind(const testing::TestParamInfo<StoreKind>& info) {
+  return info.param.name;
+}
+
+}  // namespace diml::test
