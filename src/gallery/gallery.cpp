@@ -6,6 +6,7 @@
 #include <random>
 #include <unordered_set>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 #include "records.h"
 
@@ -107,17 +108,19 @@ void expect_same_embedding(const GalleryFormat& format, const GalleryFormat& oth
     throw Error("the gallery has grids of " + shape_text(format) + ", " + what + " of " +
                 shape_text(other) + ": embed it with " +
                 (grid.empty() ? "the model and grid of the gallery"
-                              : "--grid " + grid + " and the gallery's model, " + format.model));
+                              : "grid " + grid + " and the gallery's model, " + format.model));
   }
   if (word(format, "sha256") != word(other, "sha256")) {
     const auto known = [&](const GalleryFormat& of) {
       const std::string sha = word(of, "sha256");
       return sha.empty() ? "an unknown model" : "a model with SHA-256 " + sha.substr(0, 12);
     };
-    throw Error("the gallery was embedded by " + known(format) + ", " + what + " by " +
-                known(other) + ": name the gallery's own with --model" +
-                (format.model.empty() ? "" : " (it was " + format.model + ")") +
-                ", or build a gallery with the other");
+    throw Error(ErrorKind::bad_input,
+                "the gallery was embedded by " + known(format) + ", " + what + " by " +
+                    known(other) + ": take the gallery's own model" +
+                    (format.model.empty() ? "" : " (it was " + format.model + ")") +
+                    ", or build a gallery with the other",
+                "model");
   }
   const auto different =
       std::find_if(format.embedding.begin(), format.embedding.end(),
@@ -135,15 +138,17 @@ Gallery Gallery::create(const std::string& folder, const GalleryFormat& format) 
   check_grid_shape(format.cells_per_grid, format.dim);
   std::error_code failed;
   if (fs::exists(folder + "/data.mdb", failed)) {
-    throw Error(folder +
-                ": is there already: 'diml index add' goes on with it; a new one needs "
-                "another folder");
+    throw Error(
+        ErrorKind::conflict,
+        folder +
+            ": is a gallery already: open it to go on with it; a new one needs another folder");
   }
   if (!is_empty_or_absent(folder)) {
-    throw Error(folder + ": is there and is no gallery: name a folder that is empty or not there");
+    throw Error(ErrorKind::conflict,
+                folder + ": is there and is no gallery: name a folder that is empty or not there");
   }
   const bool made = fs::create_directory(folder, failed);
-  if (failed) throw Error(folder + ": cannot be made: " + failed.message());
+  if (failed) throw system_error(folder + ": cannot be made", failed);
   try {
     return {made_environment(folder, format), format};
   } catch (...) {  // a full disk: what is begun is of no use
@@ -156,7 +161,8 @@ Gallery Gallery::create(const std::string& folder, const GalleryFormat& format) 
 Gallery Gallery::open(const std::string& folder, GalleryAccess access) {
   std::error_code failed;
   if (!fs::exists(folder + "/data.mdb", failed)) {
-    throw Error(folder + ": there is no gallery: 'diml index build " + folder + "' makes one");
+    throw Error(ErrorKind::not_found,
+                folder + ": there is no gallery: 'diml index build " + folder + "' makes one");
   }
   auto environment = Environment::open(folder, access, Environment::Wanted::existing);
   const Transaction transaction(environment, GalleryAccess::read);
@@ -188,7 +194,9 @@ std::vector<std::int64_t> Gallery::add(std::span<const NewItem> items, GridSetVi
     const std::string path_key = gallery::path_key(item.path);
     if (const auto there = transaction.find(Table::paths, gallery::bytes_of(path_key))) {
       if (duplicates == Duplicates::refuse) {
-        throw Error(item.path + ": is in the gallery already: --replace takes the new one");
+        throw Error(ErrorKind::conflict,
+                    item.path + ": is in the gallery already: replace it, or leave it out",
+                    "duplicates");
       }
       remove_item(transaction, gallery::id_of(*there));
     }
@@ -219,7 +227,8 @@ void Gallery::remove(std::span<const std::int64_t> ids) {
   for (const std::int64_t id : ids) {
     if (!done.insert(id).second) continue;
     if (!remove_item(transaction, id)) {
-      throw Error(folder() + ": has no item " + std::to_string(id) + ": nothing was removed");
+      throw Error(ErrorKind::not_found,
+                  folder() + ": has no item " + std::to_string(id) + ": nothing was removed");
     }
   }
   next_revision(transaction);

@@ -7,7 +7,8 @@ namespace diml {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw Error("this build has no approximate index: install libfaiss-dev and build again");
+  throw Error(ErrorKind::unsupported,
+              "this build has no approximate index: install libfaiss-dev and build again");
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class TorchGridMaker final : public GridMaker {
 
   static void copy(const torch::Tensor& from, std::span<float> to) {
     if (static_cast<std::size_t>(from.numel()) != to.size()) {
-      throw Error("the network was given arrays of the wrong size");
+      throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
     }
     const float* values = from.data_ptr<float>();
     if (!std::all_of(values, values + to.size(), [](float v) { return std::isfinite(v); })) {

@@ -50,14 +50,14 @@ class TorchNetwork : public Network {
                std::size_t width, std::span<float> maps) override {
     const c10::InferenceMode inference;
     if (pixels.size() != batch * 3 * height * width) {
-      throw Error("the network was given arrays of the wrong size");
+      throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
     }
     const torch::Tensor input =
         torch::from_blob(const_cast<float*>(pixels.data()),
                          {dim(batch), 3, dim(height), dim(width)}, torch::kFloat32);
     const torch::Tensor map = checked(run(prepared(input)));
     if (map.size(0) != dim(batch) || maps.size() != batch * shape_of(map).count()) {
-      throw Error("the network was given arrays of the wrong size");
+      throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
     }
     copy_out(map, maps);
   }

@@ -20,7 +20,7 @@ void read(const std::string& path, const std::string& text, TrainConfig& config)
     try {
       set(config, name, value);
     } catch (const Error& error) {
-      document.fail(node, error.what());
+      document.fail(node, error);
     }
   });
 }

@@ -121,8 +121,8 @@ Model import_model(const std::string& path, const ImportParams& params) {
     check_tensors(model);
     return model;
   } catch (const Error& error) {
-    const std::string why = error.what();
-    throw Error(why.rfind(path, 0) == 0 ? why : path + ": " + why);
+    if (std::string_view(error.what()).starts_with(path)) throw;
+    throw with_context(error, path + ": ");
   }
 }
 

@@ -214,10 +214,12 @@ class GroupRanks final : public Ranks {
     } catch (const std::exception& error) {
       const std::string text = error.what();
       throw Error(
+          ErrorKind::out_of_resources,
           "process " + std::to_string(rank()) + " of " + std::to_string(size()) + " could not " +
-          doing + " with the others: one of them has ended, or was silent for " +
-          std::to_string(timeout().count()) + " s (DIML_TIMEOUT); its own message says why" +
-          (remedy_.empty() ? "" : ", " + remedy_) + " (" + text.substr(0, text.find('\n')) + ")");
+              doing + " with the others: one of them has ended, or was silent for " +
+              std::to_string(timeout().count()) + " s (DIML_TIMEOUT); its own message says why" +
+              (remedy_.empty() ? "" : ", " + remedy_) + " (" + text.substr(0, text.find('\n')) +
+              ")");
     }
   }
 
@@ -247,6 +249,7 @@ std::unique_ptr<Ranks> join_ranks(ProcessPlace place, [[maybe_unused]] const std
   return std::make_unique<GroupRanks>(place, remedy, torch::kCPU);
 #else
   throw Error(
+      ErrorKind::unsupported,
       "this build works in one process: several need Gloo's headers, libgloo-dev, or a GPU each "
       "and NCCL");
 #endif

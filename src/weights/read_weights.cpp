@@ -33,11 +33,12 @@ Weights read_weights(const std::string& path) {
       return parse_pth(bytes);
     }
   } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
+    throw with_context(error, path + ": ");
   }
   if (weights::text_of(bytes).starts_with("{")) return read_tfjs(path);
-  throw Error(path + ": holds no weights that are known: safetensors, .pth of torch.save and " +
-              "model.json of TensorFlow.js are");
+  throw Error(ErrorKind::unsupported,
+              path + ": holds no weights that are known: safetensors, .pth of torch.save and " +
+                  "model.json of TensorFlow.js are");
 }
 
 }  // namespace diml
