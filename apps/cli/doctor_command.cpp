@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <sys/sysinfo.h>
 
-#include "../../src/base/amx.h"
+#include "base/amx.h"
 #include "command.h"
 #include "diml/cuda_matcher.h"
 #include "diml/error.h"

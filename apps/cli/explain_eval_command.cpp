@@ -4,9 +4,9 @@
 #include <iostream>
 
 #include "command.h"
-#include "diml/embed_parts.h"
 #include "diml/error.h"
 #include "diml/part_plot.h"
+#include "engine/embed_parts.h"
 #include "explain_options.h"
 #include "network_options.h"
 #include "options.h"

@@ -9,7 +9,7 @@
 #include "diml/fetch_model.h"
 #endif
 #if DIML_HAS_TRAINING
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 #endif
 
 namespace diml::cli {

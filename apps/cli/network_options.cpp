@@ -6,11 +6,11 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/sha256.h"
 #include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/evaluate.h"
 #include "diml/open_network.h"
-#include "diml/sha256.h"
 
 namespace diml::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "diml/temporary_folder.h"
+#include "base/temporary_folder.h"
 
 #include <cerrno>
 #include <filesystem>

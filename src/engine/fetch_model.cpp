@@ -2,11 +2,11 @@
 
 #include <filesystem>
 
+#include "base/sha256.h"
+#include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "diml/model.h"
 #include "diml/open_network.h"
-#include "diml/sha256.h"
-#include "diml/temporary_folder.h"
 #include "program.h"
 
 namespace diml {

@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "diml/error.h"
 #include "diml/input_file.h"
-#include "diml/sha256.h"
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 
 namespace diml {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "environment.h"
 #if DIML_HAS_TORCH
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 #endif
 
 namespace diml {

@@ -1,4 +1,4 @@
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,10 +1,10 @@
 #include <filesystem>
 
-#include "../base/setting_text.h"
-#include "../base/yaml_document.h"
+#include "base/nearest_name.h"
+#include "base/setting_text.h"
+#include "base/yaml_document.h"
 #include "diml/experiments.h"
 #include "diml/input_file.h"
-#include "diml/nearest_name.h"
 #include "look.h"
 
 namespace diml::experiments {

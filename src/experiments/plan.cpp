@@ -4,13 +4,13 @@
 #include <optional>
 #include <set>
 
-#include "../base/setting_text.h"
+#include "base/nearest_name.h"
+#include "base/setting_text.h"
+#include "base/sha256.h"
 #include "diml/dataset.h"
 #include "diml/error.h"
-#include "diml/nearest_name.h"
 #include "diml/open_network.h"
 #include "diml/run_experiments.h"
-#include "diml/sha256.h"
 #include "made_by.h"
 #include "versions.h"
 

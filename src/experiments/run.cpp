@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "base/system_error.h"
 #include "commit.h"
 #include "diml/cuda_matcher.h"
@@ -17,9 +18,8 @@
 #include "diml/network.h"
 #include "diml/output_file.h"
 #include "diml/run_experiments.h"
-#include "diml/sha256.h"
 #include "diml/threads.h"
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 #include "look.h"
 #include "network_cells.h"
 #include "untrained.h"

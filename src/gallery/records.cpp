@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "diml/error.h"
-#include "diml/sha256.h"
 
 namespace diml::gallery {
 namespace {

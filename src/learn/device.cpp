@@ -11,8 +11,8 @@
 #include <cuda_runtime_api.h>
 #endif
 
-#include "../base/amx.h"
-#include "../base/free_memory.h"
+#include "base/amx.h"
+#include "base/free_memory.h"
 #include "diml/error.h"
 
 namespace diml::learn {

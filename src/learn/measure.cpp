@@ -3,7 +3,7 @@
 #include <chrono>
 #include <optional>
 
-#include "../base/free_memory.h"
+#include "base/free_memory.h"
 #include "device.h"
 #include "diml/error.h"
 #include "plans.h"

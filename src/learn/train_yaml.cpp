@@ -1,7 +1,7 @@
 #include <yaml-cpp/yaml.h>
 
-#include "../base/setting_text.h"
-#include "../base/yaml_document.h"
+#include "base/setting_text.h"
+#include "base/yaml_document.h"
 #include "diml/error.h"
 #include "diml/input_file.h"
 #include "diml/learn/train_config.h"

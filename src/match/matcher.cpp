@@ -11,6 +11,7 @@
 #include "cpu/pair_kernel.h"
 #endif
 #include "diml/cuda_matcher.h"
+#include "match/simd_targets.h"
 #if DIML_HAS_CUDA
 #include "cuda/cuda_matcher.h"
 #endif

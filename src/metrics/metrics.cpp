@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "../base/message.h"
+#include "base/message.h"
 #include "diml/error.h"
 
 namespace diml {

@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <set>
 
+#include "base/sha256.h"
 #include "diml/error.h"
 #include "diml/model.h"
-#include "diml/sha256.h"
 #include "names.h"
 
 namespace diml {

@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "../base/amx.h"
+#include "base/amx.h"
 #include "diml/error.h"
 #include "diml/network.h"
 #include "diml/threads.h"

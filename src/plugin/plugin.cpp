@@ -2,7 +2,7 @@
 
 #include "diml/learn/loss.h"
 #include "diml/learn/sampler.h"
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 
 namespace diml {
 namespace {

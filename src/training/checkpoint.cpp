@@ -2,8 +2,8 @@
 
 #include <bit>
 
-#include "../learn/tensors.h"
 #include "diml/error.h"
+#include "learn/tensors.h"
 
 namespace diml::training {
 namespace {

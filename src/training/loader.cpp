@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "../learn/device.h"
 #include "diml/error.h"
+#include "learn/device.h"
 
 namespace diml::training {
 namespace {

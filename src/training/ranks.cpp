@@ -17,9 +17,9 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #endif
 
-#include "../engine/environment.h"
-#include "../learn/device.h"
 #include "diml/error.h"
+#include "engine/environment.h"
+#include "learn/device.h"
 
 namespace diml::training {
 namespace {

@@ -11,10 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../learn/event_file.h"
 #include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/output_file.h"
+#include "learn/event_file.h"
 
 namespace diml::training {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "../learn/device.h"
 #include "diml/error.h"
+#include "learn/device.h"
 #include "starting_model.h"
 #include "trainer.h"
 

@@ -4,11 +4,11 @@
 #include <filesystem>
 
 #include "base/refusal.h"
+#include "base/system_error.h"
 #include "base/temporary_folder.h"
 #include "diml/input_file.h"
 #include "diml/npy.h"
 #include "diml/output_file.h"
-#include "system_error.h"
 
 namespace diml {
 namespace {

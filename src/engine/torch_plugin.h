@@ -6,7 +6,7 @@
 
 #include "diml/network.h"
 #include "diml/process_group.h"
-#include "diml/train.h"
+#include "diml/train_call.h"
 
 namespace diml {
 
