@@ -31,9 +31,6 @@ struct TorchPlugin {
   std::vector<KindRow> (*samplers)();
 };
 
-// With the TORCH feature; see join_processes().
-std::unique_ptr<ProcessGroup> join_torch_processes(ProcessPlace place, const std::string& remedy);
-
 // Looked for in DIML_PLUGINS, beside the program, and in ../lib/diml from there. Throws with the
 // remedy where it is not found or cannot be loaded.
 const TorchPlugin& torch_plugin();

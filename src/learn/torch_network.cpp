@@ -1,3 +1,5 @@
+#include "diml/learn/torch_network.h"
+
 #include <chrono>
 #include <map>
 
@@ -6,7 +8,6 @@
 
 #include "device.h"
 #include "diml/error.h"
-#include "diml/network.h"
 #include "diml/threads.h"
 #include "finish.h"
 #include "fold.h"

@@ -256,11 +256,3 @@ std::unique_ptr<Ranks> join_ranks(ProcessPlace place, [[maybe_unused]] const std
 }
 
 }  // namespace diml::training
-
-namespace diml {
-
-std::unique_ptr<ProcessGroup> join_torch_processes(ProcessPlace place, const std::string& remedy) {
-  return training::join_ranks(place, remedy);
-}
-
-}  // namespace diml

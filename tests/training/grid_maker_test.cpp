@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "diml/error.h"
+#include "diml/learn/torch_network.h"
 #include "diml/network.h"
 #include "diml/random.h"
 #include "engine/host_grid_maker.h"
