@@ -12,6 +12,7 @@
 #include "finish.h"
 #include "fold.h"
 #include "residual.h"
+#include "torch_error.h"
 #include "torch_grid_maker.h"
 
 namespace diml {
@@ -44,7 +45,9 @@ class TorchNetwork : public Network {
 
   MapShape output_shape(std::size_t height, std::size_t width) override {
     const c10::InferenceMode inference;
-    return shape_of(checked(run(prepared(torch::zeros({1, 3, dim(height), dim(width)})))));
+    return learn::in_one_line([&] {
+      return shape_of(checked(run(prepared(torch::zeros({1, 3, dim(height), dim(width)})))));
+    });
   }
 
   void forward(std::span<const float> pixels, std::size_t batch, std::size_t height,
@@ -56,7 +59,7 @@ class TorchNetwork : public Network {
     const torch::Tensor input =
         torch::from_blob(const_cast<float*>(pixels.data()),
                          {dim(batch), 3, dim(height), dim(width)}, torch::kFloat32);
-    const torch::Tensor map = checked(run(prepared(input)));
+    const torch::Tensor map = learn::in_one_line([&] { return checked(run(prepared(input))); });
     if (map.size(0) != dim(batch) || maps.size() != batch * shape_of(map).count()) {
       throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
     }

@@ -1,10 +1,10 @@
 #include "diml/train.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "diml/error.h"
 #include "learn/device.h"
+#include "learn/torch_error.h"
 #include "starting_model.h"
 #include "trainer.h"
 
@@ -50,15 +50,7 @@ void check_training(const TrainCall& call) {
 }
 
 TrainSummary train(const TrainCall& call, const TrainHooks& hooks) {
-  try {
-    return run(call, hooks);
-  } catch (const c10::Error& error) {  // pages of text, of which the first line says what
-    std::string text = error.what_without_backtrace();
-    text.resize(std::min(text.find('\n'), text.size()));
-    // LibTorch has no kind of error of its own for memory of the host.
-    const bool memory = text.find("memory") != std::string::npos;
-    throw Error(memory ? ErrorKind::out_of_resources : ErrorKind::internal, "LibTorch: " + text);
-  }
+  return learn::in_one_line([&] { return run(call, hooks); });
 }
 
 }  // namespace diml

@@ -23,7 +23,8 @@ Weights read_weights(const std::string& path) {
   if (std::filesystem::is_directory(path, unknown)) {
     const std::string model = (std::filesystem::path(path) / "model.json").string();
     if (std::filesystem::exists(model, unknown)) return read_tfjs(model);
-    throw Error(path + ": is a folder without model.json: name the file with the weights");
+    throw Error(ErrorKind::not_found,
+                path + ": is a folder without model.json: name the file with the weights");
   }
   const std::vector<std::uint8_t> bytes = read_file(path);
   try {

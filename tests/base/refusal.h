@@ -32,7 +32,9 @@ void expect_refused(Action action, const std::string& why, std::optional<ErrorKi
     const std::string message = error.what();
     EXPECT_NE(message.find(why), std::string::npos) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
-    if (kind) EXPECT_STREQ(name_of(error.kind()), name_of(*kind)) << message;
+    if (kind) {
+      EXPECT_STREQ(name_of(error.kind()), name_of(*kind)) << message;
+    }
   }
 }
 
