@@ -12,6 +12,7 @@
 #include "diml/generated.h"
 #include "diml/matcher.h"
 #include "diml/retriever.h"
+#include "match/simd_targets.h"
 
 namespace diml::benchmarks {
 namespace {

@@ -27,7 +27,7 @@ function(diml_library NAME)
   target_include_directories(diml_${NAME}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-    PRIVATE ${PROJECT_SOURCE_DIR}/src/${NAME})
+    PRIVATE ${PROJECT_SOURCE_DIR}/src/${NAME} ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(diml_${NAME} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:diml_warnings>)
   set_property(GLOBAL APPEND PROPERTY DIML_LIBRARIES diml_${NAME})
 endfunction()

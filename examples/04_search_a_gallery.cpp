@@ -1,17 +1,18 @@
 // A gallery on disk: what is added outlives the process, and is searched while others add to it.
 #include <cstdio>
+#include <filesystem>
 
 #include <diml/gallery.h>
 #include <diml/generated.h>
 #include <diml/searcher.h>
-#include <diml/temporary_folder.h>
 
 int main() {
-  const diml::TemporaryFolder folder;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "diml_example_04";
+  std::filesystem::remove_all(folder);  // of an earlier run
   const diml::GeneratedGrids images =
       diml::generate_grids({.size = 500, .classes = 25, .type = diml::CellType::float16});
   const std::shared_ptr<diml::GridStore> gallery =
-      diml::create_gallery(folder.path() + "/gallery", {.cells_per_grid = 16, .dim = 128});
+      diml::create_gallery(folder.string(), {.cells_per_grid = 16, .dim = 128});
 
   std::vector<diml::NewItem> items;
   for (std::size_t i = 0; i < 500; ++i) {

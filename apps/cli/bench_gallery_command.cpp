@@ -4,13 +4,13 @@
 #include <functional>
 #include <string>
 
+#include "base/temporary_folder.h"
 #include "bench_tools.h"
 #include "command.h"
 #include "diml/error.h"
 #include "diml/gallery.h"
 #include "diml/generated.h"
 #include "diml/searcher.h"
-#include "diml/temporary_folder.h"
 #include "diml/threads.h"
 
 namespace diml::cli {

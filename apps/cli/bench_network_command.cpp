@@ -5,13 +5,13 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/temporary_folder.h"
 #include "bench_photos.h"
 #include "bench_tools.h"
 #include "command.h"
 #include "diml/embedding_files.h"
 #include "diml/error.h"
 #include "diml/open_network.h"
-#include "diml/temporary_folder.h"
 #include "network_options.h"
 
 namespace diml::cli {

@@ -39,7 +39,8 @@ void write_bench_photos(const std::string& folder, std::size_t classes, std::siz
                          std::ios::binary);
       file.write(reinterpret_cast<const char*>(bytes.data()),
                  static_cast<std::streamsize>(bytes.size()));
-      if (!file) throw Error(folder + ": cannot be written: is the disk full?");
+      if (!file)
+        throw Error(ErrorKind::out_of_resources, folder + ": cannot be written: is the disk full?");
     }
   });
 }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/temporary_folder.h"
 #include "bench_photos.h"
 #include "bench_tools.h"
 #include "command.h"
 #include "diml/error.h"
-#include "diml/temporary_folder.h"
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 
 namespace diml::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "diml/base64.h"
-#include "diml/markup.h"
+#include "base/base64.h"
+#include "base/markup.h"
 
 namespace diml::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "diml/dataset.h"
 #include "diml/embed_together.h"
 #include "diml/open_network.h"
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 #include "interrupt.h"
 #include "train_reporter.h"
 #if DIML_HAS_GALLERY

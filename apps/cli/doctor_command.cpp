@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <sys/sysinfo.h>
 
-#include "../../src/base/amx.h"
+#include "base/amx.h"
 #include "command.h"
 #include "diml/cuda_matcher.h"
 #include "diml/error.h"
@@ -114,7 +114,7 @@ struct DoctorCommand {
     if (gaps.empty()) return;
     std::string all;
     for (const std::string& gap : gaps) all += (all.empty() ? "" : "; ") + gap;
-    throw Error("this build lacks " + all);
+    throw Error(ErrorKind::unsupported, "this build lacks " + all);
   }
 
   static void print(double gib) {

@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 
+#include "base/system_error.h"
 #include "command.h"
 #include "diml/error.h"
 #include "diml/output_file.h"
@@ -48,7 +50,7 @@ double seconds_from(const std::string& text) {
 // Before anything is trained for it.
 void make_own_folder(const std::string& path) {
   make_folder(path);
-  if (::access(path.c_str(), W_OK) != 0) throw Error(path + ": cannot be written to");
+  if (::access(path.c_str(), W_OK) != 0) throw system_error(path + ": cannot be written to", errno);
 }
 
 struct RunCommand {

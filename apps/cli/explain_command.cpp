@@ -67,9 +67,10 @@ void expect_known_ending(const std::string& path) {
 #if DIML_HAS_DRAWING
     return;
 #else
-    throw Error(path +
-                ": this build draws no figures: install libcairo2-dev and build again, or "
-                "write .html or .json");
+    throw Error(ErrorKind::unsupported,
+                path +
+                    ": this build draws no figures: install libcairo2-dev and build again, or "
+                    "write .html or .json");
 #endif
   }
   throw Error(path + ": --out ends in .html, .svg, .png, .pdf or .json");
@@ -149,7 +150,8 @@ Sides ExplainCommand::of_gallery() const {
       std::error_code unknown;
       if (!fs::exists(file, unknown)) {
         if (thumbnail.empty())
-          throw Error(file + ": is gone, and the gallery has no picture of it");
+          throw Error(ErrorKind::not_found,
+                      file + ": is gone, and the gallery has no picture of it");
         image = decode_image(thumbnail);
       }
     }
@@ -179,7 +181,7 @@ std::string ExplainCommand::drawn(const std::string& path, const Explanation& wh
                                                   : PictureFormat::pdf;
   return draw_figure(why, sides.images[0], sides.images[1], format, params);
 #else
-  throw Error(path + ": this build draws no figures");
+  throw Error(ErrorKind::unsupported, path + ": this build draws no figures");
 #endif
 }
 

@@ -4,9 +4,9 @@
 #include <iostream>
 
 #include "command.h"
-#include "diml/embed_parts.h"
 #include "diml/error.h"
 #include "diml/part_plot.h"
+#include "engine/embed_parts.h"
 #include "explain_options.h"
 #include "network_options.h"
 #include "options.h"
@@ -141,7 +141,8 @@ void ExplainEvalCommand::run() {
 #if DIML_HAS_DRAWING
     picture = std::make_unique<OutputFile>(plot);
 #else
-    throw Error("this build draws no plots: install libcairo2-dev and build again");
+    throw Error(ErrorKind::unsupported,
+                "this build draws no plots: install libcairo2-dev and build again");
 #endif
   }
   const PartGrids judged = embedded();

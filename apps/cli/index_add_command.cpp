@@ -103,9 +103,14 @@ Gallery AddCommand::opened(const GalleryFormat& format) {
   if (!fresh) return Gallery::open(gallery, GalleryAccess::write);
   GalleryFormat wanted = format;
   wanted.type = cell_type();
-  Gallery made = Gallery::create(gallery, wanted);
-  created_ = true;
-  return made;
+  try {
+    Gallery made = Gallery::create(gallery, wanted);
+    created_ = true;
+    return made;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::conflict) throw;
+    throw with_context(error, "", " ('diml index add' goes on with one)");
+  }
 }
 
 // Of a build that came to nothing: the next one may have its name.

@@ -59,7 +59,10 @@ void run_remove(const Options& options) {
     const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
     std::optional<std::int64_t> id = snapshot->find(path);
     if (!id) id = snapshot->find(std::filesystem::absolute(path).lexically_normal().string());
-    if (!id) throw Error(options.gallery + ": has no image " + path + ": nothing was removed");
+    if (!id) {
+      throw Error(ErrorKind::not_found,
+                  options.gallery + ": has no image " + path + ": nothing was removed");
+    }
     ids.push_back(*id);
   }
   gallery->remove(ids);
@@ -165,7 +168,8 @@ void run_verify(const Options& options) {
   const std::string remedy = ids.empty() ? "build it anew"
                                          : "'diml index remove " + options.gallery + " --ids " +
                                                ids + "' takes out what is damaged; add it again";
-  throw Error(options.gallery + ": " + std::to_string(found.faults.size()) + " faults: " + remedy);
+  throw Error(ErrorKind::damaged,
+              options.gallery + ": " + std::to_string(found.faults.size()) + " faults: " + remedy);
 }
 
 void run_export(const Options& options) {

@@ -9,7 +9,7 @@
 #include "diml/fetch_model.h"
 #endif
 #if DIML_HAS_TRAINING
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 #endif
 
 namespace diml::cli {
@@ -37,7 +37,8 @@ Rows miners() { return rows_of(torch_plugin().miners()); }
 Rows samplers() { return rows_of(torch_plugin().samplers()); }
 #else
 Rows no_training() {
-  throw Error("this build cannot train: install libtorch-dev and libyaml-cpp-dev, build again");
+  throw Error(ErrorKind::unsupported,
+              "this build cannot train: install libtorch-dev and libyaml-cpp-dev, build again");
 }
 constexpr auto losses = no_training;
 constexpr auto miners = no_training;
@@ -59,7 +60,8 @@ Rows backbones() {
     rows.push_back({name, about});
   }
 #else
-  throw Error("this build has no networks: 'diml doctor' says what to install");
+  throw Error(ErrorKind::unsupported,
+              "this build has no networks: 'diml doctor' says what to install");
 #endif
   return rows;
 }

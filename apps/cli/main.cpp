@@ -1,14 +1,13 @@
 #include <array>
 #include <cstdio>
-#include <exception>
 #include <iostream>
-#include <new>
 #include <string>
 #include <string_view>
 
 #include "command.h"
 #include "diml/error.h"
 #include "diml/version.h"
+#include "failure.h"
 
 namespace diml::cli {
 namespace {
@@ -91,7 +90,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App program{"diml: image similarity that can say why"};
   program.set_version_flag("--version", std::string("diml ") + kVersion);
   program.require_subcommand(1);
-  program.footer("Each command has its own --help, with an example.");
+  program.footer(std::string("Each command has its own --help, with an example.\n") + kExitCodes);
   std::array<Run, kCommands.size()> runs;
   std::array<CLI::App*, kCommands.size()> apps{};
   for (std::size_t c = 0; c < kCommands.size(); ++c) {
@@ -105,17 +104,24 @@ int parse_and_run(int argc, char** argv) {
     return program.exit(help);
   }
   for (std::size_t c = 0; c < kCommands.size(); ++c) {
-    if (apps[c]->parsed()) runs[c]();
+    if (!apps[c]->parsed()) continue;
+    try {
+      runs[c]();
+    } catch (const CLI::ParseError&) {
+      throw;
+    } catch (...) {
+      throw with_flag(current_error(), *apps[c]);
+    }
   }
   std::cout.flush();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout) {
-    throw Error("standard output cannot be written: is the disk full?");
+    throw Error(ErrorKind::out_of_resources,
+                "standard output cannot be written: is the disk full?");
   }
   return 0;
 }
 
-// The one place where errors become messages and exit codes: 2 for a wrong call, 1 for anything
-// else.
+// The one place where errors become messages and exit codes.
 int run(int argc, char** argv) {
   const std::string command = command_of(argc, argv);
   try {
@@ -123,14 +129,11 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     std::cerr << command << ": " << error.what() << " (see " << command << " --help)\n";
     return 2;
-  } catch (const std::bad_alloc&) {
-    std::cerr << command
-              << ": out of memory: take fewer images at a time (or --storage float16 where there "
-                 "is that option)\n";
-  } catch (const std::exception& error) {
+  } catch (...) {
+    const Error error = current_error();
     std::cerr << command << ": " << error.what() << "\n";
+    return exit_code_of(error.kind());
   }
-  return 1;
 }
 
 }  // namespace

@@ -1,14 +1,16 @@
 #include "network_options.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
+#include "base/sha256.h"
+#include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/evaluate.h"
 #include "diml/open_network.h"
-#include "diml/sha256.h"
 
 namespace diml::cli {
 namespace {
@@ -44,16 +46,20 @@ std::vector<std::string> images_in(const std::string& folder) {
   try {
     collect_images(folder, above, paths);
   } catch (const fs::filesystem_error& error) {
-    throw Error(error.path1().string() + ": cannot be read: " + error.code().message());
+    throw system_error(error.path1().string() + ": cannot be read", error.code());
   }
   std::sort(paths.begin(), paths.end());
-  if (paths.empty()) throw Error(folder + ": has no .jpg, .jpeg, .png or .webp files in it");
+  if (paths.empty())
+    throw Error(ErrorKind::not_found, folder + ": has no .jpg, .jpeg, .png or .webp files in it");
   return paths;
 }
 
 std::vector<std::string> images_listed(const std::string& list) {
   std::ifstream file(list);
-  if (!file) throw Error(list + ": cannot be opened: name a folder, or a file with a path a line");
+  if (!file) {
+    throw with_context(system_error(list + ": cannot be opened", errno), "",
+                       ": name a folder, or a file with a path a line");
+  }
   std::vector<std::string> paths;
   std::string line;
   while (std::getline(file, line)) {
@@ -63,7 +69,8 @@ std::vector<std::string> images_listed(const std::string& list) {
   if (paths.empty()) throw Error(list + ": lists no images; one path a line is wanted");
   const auto missing = std::find_if(paths.begin(), paths.end(),
                                     [](const std::string& path) { return !fs::exists(path); });
-  if (missing != paths.end()) throw Error(list + ": lists " + *missing + ", which is not there");
+  if (missing != paths.end())
+    throw Error(ErrorKind::not_found, list + ": lists " + *missing + ", which is not there");
   return paths;
 }
 

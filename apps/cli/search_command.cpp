@@ -82,7 +82,8 @@ Queries SearchCommand::of_images([[maybe_unused]] const Gallery& from) const {
   queries.grids = embed_for(from.format(), opened.embedder, decoded);
   return queries;
 #else
-  throw Error("this build does not embed photos: search by --id or --embeddings");
+  throw Error(ErrorKind::unsupported,
+              "this build does not embed photos: search by --id or --embeddings");
 #endif
 }
 
@@ -102,7 +103,8 @@ Queries SearchCommand::of_files(const Gallery& from) const {
 std::shared_ptr<const ApproximateIndex> SearchCommand::current_index(const Gallery& from) const {
   const std::string path = index_file(gallery);
   if (!std::filesystem::exists(path)) {
-    throw Error(gallery + ": has no index: make one with 'diml index cache " + gallery + "'");
+    throw Error(ErrorKind::not_found,
+                gallery + ": has no index: make one with 'diml index cache " + gallery + "'");
   }
   std::shared_ptr<const ApproximateIndex> index = load_index(path);
   const GallerySnapshot snapshot = from.snapshot();

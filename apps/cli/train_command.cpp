@@ -2,7 +2,7 @@
 
 #include "command.h"
 #include "diml/error.h"
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 #include "interrupt.h"
 #include "options.h"
 #include "train_reporter.h"

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <string>
 
-#include "diml/train.h"
+#include "diml/train_call.h"
 
 namespace diml::cli {
 

@@ -72,8 +72,9 @@ void ProjectCommand::run() {
   { const OutputFile told_before_the_work(out); }
   Model model = load_model(from);
   if (model.has_projection() && !replace) {
-    throw Error(network.model + ": has a projection to " + std::to_string(model.output_channels()) +
-                " dimensions already: --replace puts another in its place");
+    throw Error(ErrorKind::conflict,
+                network.model + ": has a projection to " + std::to_string(model.output_channels()) +
+                    " dimensions already: --replace puts another in its place");
   }
   Json report = {{"kind", kind}, {"dim", pca.dim}, {"seed", pca.seed}};
   model = kind == "pca" ? by_pca(model, report) : randomly_projected(model, pca.dim, pca.seed);

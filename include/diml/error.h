@@ -23,12 +23,22 @@ const char* name_of(ErrorKind kind);
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& line) : Error(ErrorKind::bad_input, line) {}
-  Error(ErrorKind kind, const std::string& line) : std::runtime_error(line), kind_(kind) {}
+  // parameter: text that is never freed, as a literal.
+  Error(ErrorKind kind, const std::string& line, const char* parameter = "")
+      : std::runtime_error(line), kind_(kind), parameter_(parameter) {}
 
   ErrorKind kind() const { return kind_; }
 
+  // The parameter of the call that offers a way out ("resume", "skip_bad"); "" where none does. A
+  // program tells its users how to set it: a flag, a field of a request.
+  const char* parameter() const { return parameter_; }
+
  private:
   ErrorKind kind_;
+  const char* parameter_;
 };
+
+// The same error, told with where it happened: before is "photo.jpg: " or the like.
+Error with_context(const Error& error, const std::string& before, const std::string& after = "");
 
 }  // namespace diml

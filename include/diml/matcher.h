@@ -92,8 +92,4 @@ std::vector<std::string> simd_targets();
 // The one in use.
 std::string active_simd_target();
 
-// Forces one of simd_targets() for the whole process; "" goes back to the best. For tests and
-// benchmarks.
-void force_simd_target(std::string_view name);
-
 }  // namespace diml

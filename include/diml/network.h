@@ -65,12 +65,4 @@ struct NetworkParams {
 // the ONEDNN feature.
 std::unique_ptr<Network> make_onednn_network(const Model& model, const NetworkParams& params);
 
-// On LibTorch, BatchNorm folded. With the TORCH feature.
-std::unique_ptr<Network> make_torch_network(const Model& model, const NetworkParams& params);
-
-// Anybody's network as a TorchScript file: a module that maps [B, 3, H, W] to [B, C, h, w]. With
-// the TORCH feature. Throws where the module does something else.
-std::unique_ptr<Network> load_torchscript_network(const std::string& path,
-                                                  const NetworkParams& params);
-
 }  // namespace diml

@@ -39,6 +39,7 @@ class NpyFile {
 
  private:
   [[noreturn]] void fail(const std::string& why) const;
+  [[noreturn]] void fail_to(const std::string& what) const;  // by errno
   void parse_header();
   void read_bytes(std::size_t offset, void* out, std::size_t bytes) const;
 

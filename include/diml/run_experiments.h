@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "diml/experiments.h"
-#include "diml/train.h"
+#include "diml/train_call.h"
 
 namespace diml::experiments {
 

@@ -11,4 +11,8 @@ const char* name_of(ErrorKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+Error with_context(const Error& error, const std::string& before, const std::string& after) {
+  return {error.kind(), before + error.what() + after, error.parameter()};
+}
+
 }  // namespace diml

@@ -1,14 +1,13 @@
 #include "diml/input_file.h"
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "diml/error.h"
+#include "base/system_error.h"
 
 namespace diml {
 
@@ -18,12 +17,12 @@ std::vector<std::uint8_t> read_file(const std::string& path) {
     throw Error(path + ": is not a regular file");
   }
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) throw Error(path + ": cannot be opened: " + std::strerror(errno));
+  if (!file) throw system_error(path + ": cannot be opened", errno);
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file.tellg()));
   file.seekg(0);
   if (!file.read(reinterpret_cast<char*>(bytes.data()),
                  static_cast<std::streamsize>(bytes.size()))) {
-    throw Error(path + ": cannot be read: " + std::strerror(errno));
+    throw system_error(path + ": cannot be read", errno);
   }
   return bytes;
 }

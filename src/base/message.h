@@ -63,7 +63,8 @@ class MessageReader {
 
  private:
   [[noreturn]] static void refuse() {
-    throw Error("a message of another process was cut off: are all of them the same version?");
+    throw Error(ErrorKind::unsupported,
+                "a message of another process was cut off: are all of them the same version?");
   }
   std::string_view taken(std::size_t bytes) {
     if (bytes > rest_.size()) refuse();

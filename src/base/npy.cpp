@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "diml/error.h"
+#include "base/system_error.h"
 #include "diml/float16.h"
 
 namespace diml {
@@ -102,7 +102,7 @@ std::string shape_text(std::span<const std::size_t> shape) {
 
 NpyFile::NpyFile(std::string path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not wait
-  if (descriptor_ < 0) fail(std::string("cannot be opened: ") + std::strerror(errno));
+  if (descriptor_ < 0) fail_to("be opened");
   try {
     parse_header();
   } catch (...) {
@@ -115,7 +115,7 @@ NpyFile::~NpyFile() { ::close(descriptor_); }
 
 void NpyFile::parse_header() {
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0) fail(std::strerror(errno));
+  if (::fstat(descriptor_, &status) != 0) fail_to("be read");
   if (!S_ISREG(status.st_mode)) fail("is not a regular file; name a .npy file");
   const std::size_t file_bytes = static_cast<std::size_t>(status.st_size);
 
@@ -173,8 +173,10 @@ void NpyFile::read_bytes(std::size_t offset, void* out, std::size_t bytes) const
   while (bytes > 0) {
     const ssize_t got = ::pread(descriptor_, next, bytes, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(std::string("cannot be read: ") + std::strerror(errno));
-    if (got == 0) fail("became shorter while it was read");
+    if (got < 0) fail_to("be read");
+    if (got == 0) {
+      throw Error(ErrorKind::conflict, path_ + ": became shorter while it was read: read it again");
+    }
     next += got;
     offset += static_cast<std::size_t>(got);
     bytes -= static_cast<std::size_t>(got);
@@ -208,6 +210,10 @@ void NpyFile::read_int64s(std::size_t first, std::span<std::int64_t> out) const 
 }
 
 void NpyFile::fail(const std::string& why) const { throw Error(path_ + ": " + why); }
+
+void NpyFile::fail_to(const std::string& what) const {
+  throw system_error(path_ + ": cannot " + what, errno);
+}
 
 std::string npy_header(ArrayType type, std::span<const std::size_t> shape) {
   static constexpr std::array<std::string_view, 3> kDescr = {"<f4", "<f2", "<i8"};

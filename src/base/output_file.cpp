@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <cstring>
 #include <filesystem>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "diml/error.h"
+#include "base/system_error.h"
 
 namespace diml {
 namespace {
@@ -29,7 +28,7 @@ std::string folder_of(const std::string& path) {
 void make_folder(const std::string& path) {
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
-  if (failed) throw Error(path + ": cannot be made: " + failed.message());
+  if (failed) throw system_error(path + ": cannot be made", failed);
 }
 
 void sync_folder_of(const std::string& path) {
@@ -111,8 +110,6 @@ std::string OutputFile::beside(int attempt) const {
   return place_ + ".tmp" + std::to_string(::getpid()) + "." + std::to_string(attempt);
 }
 
-void OutputFile::fail(const char* doing) const {
-  throw Error(path_ + ": " + doing + ": " + std::strerror(errno));
-}
+void OutputFile::fail(const char* doing) const { throw system_error(path_ + ": " + doing, errno); }
 
 }  // namespace diml

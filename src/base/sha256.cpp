@@ -1,14 +1,13 @@
-#include "diml/sha256.h"
+#include "base/sha256.h"
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <vector>
 
-#include "diml/error.h"
+#include "base/system_error.h"
 
 namespace diml {
 namespace {
@@ -137,14 +136,14 @@ std::string sha256_of_file(const std::string& path) {
     throw Error(path + ": is not a regular file");
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(path + ": cannot be opened: " + std::strerror(errno));
+  if (!file) throw system_error(path + ": cannot be opened", errno);
   Sha256 hash;
   std::vector<std::uint8_t> part(std::size_t{1} << 20);
   while (file) {
     file.read(reinterpret_cast<char*>(part.data()), static_cast<std::streamsize>(part.size()));
     hash.update({part.data(), static_cast<std::size_t>(file.gcount())});
   }
-  if (file.bad()) throw Error(path + ": cannot be read: " + std::strerror(errno));
+  if (file.bad()) throw system_error(path + ": cannot be read", errno);
   return hash.hex();
 }
 

@@ -1,12 +1,11 @@
-#include "diml/temporary_folder.h"
+#include "base/temporary_folder.h"
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include <stdlib.h>
 
-#include "diml/error.h"
+#include "base/system_error.h"
 
 namespace diml {
 
@@ -19,8 +18,8 @@ TemporaryFolder::TemporaryFolder(const std::string& parent) {
   // Programs run in it: what they are told of its files must not depend on where this one runs.
   std::string name = std::filesystem::absolute(parent).string() + "/diml.XXXXXX";
   if (failed || ::mkdtemp(name.data()) == nullptr) {
-    throw Error(parent + ": no folder can be made in it: " +
-                (failed ? failed.message() : std::strerror(errno)));
+    throw system_error(parent + ": no folder can be made in it",
+                       failed ? failed : std::error_code(errno, std::generic_category()));
   }
   path_ = name;
 }

@@ -33,6 +33,9 @@ class YamlDocument {
   [[noreturn]] void fail(const YAML::Node& node, const std::string& what) const {
     fail_at(node.Mark(), what);
   }
+  [[noreturn]] void fail(const YAML::Node& node, const Error& error) const {
+    throw with_context(error, place_of(node.Mark()));
+  }
 
   // name, value as text (lists with commas between), the node for messages.
   using Take = std::function<void(const std::string&, const std::string&, const YAML::Node&)>;
@@ -57,7 +60,11 @@ class YamlDocument {
   static constexpr int kDeepest = 8;  // a map may hold itself through an alias
 
   [[noreturn]] void fail_at(const YAML::Mark& mark, const std::string& what) const {
-    throw Error(path_ + (mark.is_null() ? "" : ":" + std::to_string(mark.line + 1)) + ": " + what);
+    throw Error(place_of(mark) + what);
+  }
+
+  std::string place_of(const YAML::Mark& mark) const {
+    return path_ + (mark.is_null() ? "" : ":" + std::to_string(mark.line + 1)) + ": ";
   }
 
   void walk(const YAML::Node& node, const std::string& name, int depth, std::set<std::string>& seen,

@@ -14,8 +14,8 @@ Canvas::Canvas(std::size_t size)
                                           static_cast<int>(size))),
       context_(cairo_create(surface_.get())) {
   if (cairo_status(context_.get()) != CAIRO_STATUS_SUCCESS) {
-    throw Error("a picture of " + std::to_string(size) +
-                " pixels a side cannot be drawn: make it smaller");
+    throw Error(ErrorKind::out_of_resources, "a picture of " + std::to_string(size) +
+                                                 " pixels a side cannot be drawn: make it smaller");
   }
 }
 

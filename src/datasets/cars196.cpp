@@ -89,9 +89,9 @@ Dataset from_annotations(const std::string& folder) {
 }
 #else
 Dataset from_annotations(const std::string& folder) {
-  throw Error(
-      folder +
-      ": cars_annos.mat needs a build with matio (install libmatio-dev), or one folder per class");
+  throw Error(ErrorKind::unsupported, folder +
+                                          ": cars_annos.mat needs a build with matio (install "
+                                          "libmatio-dev), or one folder per class");
 }
 #endif
 

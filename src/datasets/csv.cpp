@@ -1,11 +1,13 @@
 // A table of images: label, path and split, and where they are wanted is_query, is_gallery and a
 // box x_1, y_1, x_2, y_2.
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 #include "readers.h"
 
@@ -52,7 +54,7 @@ struct Row {
 
 std::vector<Row> read_rows(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw Error(path + ": cannot be opened");
+  if (!file) throw system_error(path + ": cannot be opened", errno);
   std::string line;
   std::getline(file, line);
   const std::vector<std::string> columns = split_fields(line, path + ":1");

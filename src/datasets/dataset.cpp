@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <iterator>
 
+#include "base/sha256.h"
 #include "diml/error.h"
-#include "diml/sha256.h"
 #include "readers.h"
 
 namespace diml {

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 
 namespace diml::datasets {
@@ -16,7 +18,10 @@ void for_each_line(
     const std::string& path,
     const std::function<void(const std::vector<std::string>&, const std::string&)>& line) {
   std::ifstream file(path);
-  if (!file) throw Error(path + ": cannot be opened: point --root at the data set's folder");
+  if (!file) {
+    throw with_context(system_error(path + ": cannot be opened", errno), "",
+                       ": point root at the data set's folder");
+  }
   std::string text;
   for (std::size_t number = 1; std::getline(file, text); ++number) {
     std::istringstream words(text);
@@ -49,8 +54,8 @@ std::string folder_with(const std::string& root, const std::string& name, const 
     std::error_code unknown;
     if (fs::exists(folder / file, unknown)) return folder.string();
   }
-  throw Error(root + ": has no " + file + ", nor has " + name +
-              " in it: point --root at the data set's folder");
+  throw Error(ErrorKind::not_found, root + ": has no " + file + ", nor has " + name +
+                                        " in it: point root at the data set's folder");
 }
 
 bool is_image_name(const std::string& name) {
@@ -72,7 +77,8 @@ Dataset classes_from_folders(const std::string& root, const std::string& name) {
   };
   std::error_code unknown;
   if (!fs::is_directory(root, unknown))
-    throw Error(root + ": is not a folder: --root names one with a folder per class");
+    throw Error(ErrorKind::not_found,
+                root + ": is not a folder: root names one with a folder per class");
   Dataset dataset;
   dataset.name = name;
   for (const fs::path& folder :
@@ -87,7 +93,8 @@ Dataset classes_from_folders(const std::string& root, const std::string& name) {
     dataset.class_names.push_back(folder.filename().string());
   }
   if (dataset.samples.empty())
-    throw Error(root + ": has no folder with images: one folder per class is wanted");
+    throw Error(ErrorKind::not_found,
+                root + ": has no folder with images: one folder per class is wanted");
   return dataset;
 }
 
@@ -115,9 +122,9 @@ void expect_files(const Dataset& dataset) {
     if (missing++ == 0) first = sample.path;
   }
   if (missing == 0) return;
-  throw Error(first + ": is missing, like " + std::to_string(missing) + " of the " +
-              std::to_string(dataset.samples.size()) + " images of " + dataset.name +
-              ": unpack it again");
+  throw Error(ErrorKind::not_found, first + ": is missing, like " + std::to_string(missing) +
+                                        " of the " + std::to_string(dataset.samples.size()) +
+                                        " images of " + dataset.name + ": unpack it again");
 }
 
 }  // namespace diml::datasets

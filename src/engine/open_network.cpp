@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "diml/error.h"
 #include "diml/input_file.h"
-#include "diml/sha256.h"
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 
 namespace diml {
 namespace {
@@ -46,7 +46,7 @@ Preprocessing read_sidecar(const std::string& model) {
   try {
     from_text(text, preprocessing);
   } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
+    throw with_context(error, path + ": ");
   }
   return preprocessing;
 }
@@ -57,8 +57,8 @@ Model load_own_model(const std::string& path) {
     return load_model(path);
   } catch (const Error& error) {
     if (fs::path(path).extension() == ".safetensors") throw;
-    throw Error(std::string(error.what()) +
-                " (weights of other kinds are brought in with 'diml weights import')");
+    throw with_context(error, "",
+                       " (weights of other kinds are brought in with 'diml weights import')");
   }
 }
 
@@ -79,17 +79,19 @@ std::unique_ptr<Network> make_network(const Model& model, const NetworkParams& p
                                       const std::string& wanted) {
   const std::vector<std::string> known = network_backends();
   if (known.empty()) {
-    throw Error("this build runs no networks: install libdnnl-dev or libtorch-dev and build again");
+    throw Error(ErrorKind::unsupported,
+                "this build runs no networks: install libdnnl-dev or libtorch-dev and build again");
   }
   const bool elsewhere = params.device != "cpu";
 #if !DIML_HAS_TORCH
   if (elsewhere) {
-    throw Error("device " + params.device +
-                ": this build runs networks on the CPU alone; cuda needs LibTorch");
+    throw Error(ErrorKind::unsupported,
+                "device " + params.device +
+                    ": this build runs networks on the CPU alone; cuda needs LibTorch");
   }
 #endif
   if (elsewhere && wanted == "onednn") {
-    throw Error("onednn runs on the CPU: --device " + params.device + " needs --backend torch");
+    throw Error("onednn runs on the CPU: device " + params.device + " needs backend torch");
   }
   const std::string backend = wanted != "auto" ? wanted : elsewhere ? "torch" : known.front();
 #if DIML_HAS_ONEDNN
@@ -100,7 +102,9 @@ std::unique_ptr<Network> make_network(const Model& model, const NetworkParams& p
 #endif
   std::string list = "auto";
   for (const std::string& one : known) list += ", " + one;
-  throw Error("there is no backend '" + backend + "' in this build: " + list);
+  const bool left_out = backend == "onednn" || backend == "torch";
+  throw Error(left_out ? ErrorKind::unsupported : ErrorKind::bad_input,
+              "there is no backend '" + backend + "' in this build: " + list);
 }
 
 std::string cache_folder() {
@@ -118,9 +122,10 @@ std::string located_model(const std::string& path) {
   if (fs::exists(path)) return path;
   const fs::path kept = fs::path(cache_folder()) / (path + ".safetensors");
   if (fs::path(path).filename() == path && fs::exists(kept)) return kept.string();
-  throw Error(path +
-              ": there is no such model: name a .safetensors file or a TorchScript program, "
-              "or fetch one with 'diml weights get resnet50'");
+  throw Error(ErrorKind::not_found,
+              path +
+                  ": there is no such model: name a .safetensors file or a TorchScript program, "
+                  "or fetch one with 'diml weights get resnet50'");
 }
 
 OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& params) {
@@ -132,7 +137,8 @@ OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& par
     from_text(params.preprocessing, opened.preprocessing);
     opened.network = torch_plugin().load_torchscript(file, params.network);
 #else
-    throw Error(file + ": TorchScript programs need libtorch-dev, which this build is without");
+    throw Error(ErrorKind::unsupported,
+                file + ": TorchScript programs need libtorch-dev, which this build is without");
 #endif
   } else {
     const Model model = load_own_model(file);

@@ -2,7 +2,7 @@
 
 #include "environment.h"
 #if DIML_HAS_TORCH
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 #endif
 
 namespace diml {
@@ -43,9 +43,11 @@ std::unique_ptr<ProcessGroup> join_processes(const std::string& remedy) {
   return torch_plugin().join_processes(place, remedy);
 #else
   (void)remedy;
-  throw Error(std::to_string(place.size) +
-              " processes were started for one call, and this build knows one alone: build with "
-              "libtorch-dev");
+  throw Error(
+      ErrorKind::unsupported,
+      std::to_string(place.size) +
+          " processes were started for one call, and this build knows one alone: build with "
+          "libtorch-dev");
 #endif
 }
 

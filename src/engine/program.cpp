@@ -1,7 +1,6 @@
 #include "program.h"
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 
 #include <fcntl.h>
@@ -9,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 
 namespace diml {
@@ -46,19 +46,21 @@ void run_program(const std::vector<std::string>& arguments, const std::string& f
   pid_t child = 0;
   const int failed = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failed == ENOENT) throw Error(arguments[0] + " is not installed: " + remedy);
-  if (failed != 0) throw Error(arguments[0] + " cannot be started: " + std::strerror(failed));
+  if (failed == ENOENT)
+    throw Error(ErrorKind::unsupported, arguments[0] + " is not installed: " + remedy);
+  if (failed != 0) throw system_error(arguments[0] + " cannot be started", failed);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-    throw Error(arguments[0] + " is not installed: " + remedy);
+    throw Error(ErrorKind::unsupported, arguments[0] + " is not installed: " + remedy);
   }
   std::string command;
   for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + argument;
   const std::string said = first_lines(complaints, 2);
-  throw Error("'" + command + "' failed" + (said.empty() ? " and did not say why" : ": " + said));
+  throw Error(ErrorKind::out_of_resources,
+              "'" + command + "' failed" + (said.empty() ? " and did not say why" : ": " + said));
 }
 
 }  // namespace diml

@@ -1,4 +1,4 @@
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -36,16 +36,19 @@ const TorchPlugin* load() {
     // Its copies of our own functions stay its own.
     void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      throw Error(file.string() + ": cannot be loaded: " + ::dlerror());
+      throw Error(ErrorKind::unsupported, file.string() + ": cannot be loaded: " + ::dlerror());
     }
     const auto entry =
         reinterpret_cast<const TorchPlugin* (*)()>(::dlsym(library, "diml_torch_plugin"));
-    if (entry == nullptr) throw Error(file.string() + ": is not a plugin of diml");
+    if (entry == nullptr)
+      throw Error(ErrorKind::unsupported, file.string() + ": is not a plugin of diml");
     return entry();
   }
-  throw Error(std::string(kFile) +
-              " is not there: build with libtorch-dev and libyaml-cpp-dev, or set DIML_PLUGINS to "
-              "its folder");
+  throw Error(
+      ErrorKind::unsupported,
+      std::string(kFile) +
+          " is not there: build with libtorch-dev and libyaml-cpp-dev, or set DIML_PLUGINS to "
+          "its folder");
 }
 
 }  // namespace

@@ -103,7 +103,8 @@ Cell read_cell(const std::string& path) {
     cell.chosen = json.value("chosen", "");
     return cell;
   } catch (const nlohmann::json::exception& error) {
-    throw Error(path + ": is no result of 'diml experiments run', remove it: " + error.what());
+    throw Error(ErrorKind::damaged,
+                path + ": is no result of 'diml experiments run', remove it: " + error.what());
   }
 }
 

@@ -1,10 +1,10 @@
 #include <filesystem>
 
-#include "../base/setting_text.h"
-#include "../base/yaml_document.h"
+#include "base/nearest_name.h"
+#include "base/setting_text.h"
+#include "base/yaml_document.h"
 #include "diml/experiments.h"
 #include "diml/input_file.h"
-#include "diml/nearest_name.h"
 #include "look.h"
 
 namespace diml::experiments {
@@ -38,7 +38,7 @@ class Reader {
       try {
         check(column.look, experiment_.quantity);
       } catch (const Error& error) {
-        throw Error(path_ + ": the column '" + column.name + "': " + error.what());
+        throw with_context(error, path_ + ": the column '" + column.name + "': ");
       }
     }
     expect_known_cells();
@@ -139,7 +139,7 @@ class Reader {
           try {
             set(column.look, field, value);
           } catch (const Error& error) {
-            document_.fail(where, error.what());
+            document_.fail(where, error);
           }
         });
     for (const Column& other : experiment_.columns) {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <functional>
 
-#include "../base/setting_text.h"
+#include "base/nearest_name.h"
+#include "base/setting_text.h"
 #include "diml/error.h"
 #include "diml/grid_pooling.h"
 #include "diml/marginals.h"
 #include "diml/model.h"
-#include "diml/nearest_name.h"
 #include "diml/part_truth.h"
 #include "diml/rank.h"
 #include "diml/transport.h"

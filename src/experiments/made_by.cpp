@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "diml/sha256.h"
+#include "base/sha256.h"
 #include "look.h"
 #include "versions.h"
 

@@ -4,11 +4,11 @@
 #include <tuple>
 
 #include "diml/dataset.h"
-#include "diml/embed_parts.h"
 #include "diml/embed_together.h"
 #include "diml/error.h"
 #include "diml/evaluate.h"
 #include "diml/open_network.h"
+#include "engine/embed_parts.h"
 
 namespace diml::experiments {
 namespace {

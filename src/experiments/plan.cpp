@@ -4,13 +4,13 @@
 #include <optional>
 #include <set>
 
-#include "../base/setting_text.h"
+#include "base/nearest_name.h"
+#include "base/setting_text.h"
+#include "base/sha256.h"
 #include "diml/dataset.h"
 #include "diml/error.h"
-#include "diml/nearest_name.h"
 #include "diml/open_network.h"
 #include "diml/run_experiments.h"
-#include "diml/sha256.h"
 #include "made_by.h"
 #include "versions.h"
 
@@ -20,11 +20,11 @@ namespace {
 namespace fs = std::filesystem;
 
 // What the call says: a table serves any of them.
-const std::map<std::string, std::string> kOfTheCall = {{"dataset.name", "--dataset"},
-                                                       {"dataset.root", "--root"},
-                                                       {"device", "--device"},
-                                                       {"model.weights", "--model"},
-                                                       {"threads", "--threads"}};
+const std::map<std::string, const char*> kOfTheCall = {{"dataset.name", "dataset"},
+                                                       {"dataset.root", "root"},
+                                                       {"device", "device"},
+                                                       {"model.weights", "model"},
+                                                       {"threads", "threads"}};
 
 // "01" and "1" are one seed.
 std::string plain_seed(const std::string& text) {
@@ -48,8 +48,10 @@ class Planner {
       if (row.trained) {
         plan_.trainings.push_back({experiment.name + ", " + row.name, network.settings});
       } else if (weights_.empty()) {
-        throw Error(experiment.name + ": the row '" + row.name +
-                    "' is of weights that others trained: name them with --model");
+        throw Error(ErrorKind::bad_input,
+                    experiment.name + ": the row '" + row.name +
+                        "' is of weights that others trained: name them as the model",
+                    "model");
       }
       for (const Column& column : experiment.columns) {
         expect_unseen(experiment, row, column, network);
@@ -78,8 +80,10 @@ class Planner {
     for (const auto* more : {&experiment.settings, &row.settings, &params_.overrides}) {
       for (const auto& [name, value] : *more) {
         if (const auto option = kOfTheCall.find(name); option != kOfTheCall.end()) {
-          throw Error(experiment.name + ", " + row.name + ": " + name +
-                      " is no setting of a table: give " + option->second);
+          throw Error(ErrorKind::bad_input,
+                      experiment.name + ", " + row.name + ": " + name +
+                          " is no setting of a table: the call has it as " + option->second,
+                      option->second);
         }
         settings[name] = name == "seed" ? plain_seed(value) : value;
       }

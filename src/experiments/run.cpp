@@ -4,12 +4,13 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
+#include "base/system_error.h"
 #include "commit.h"
 #include "diml/cuda_matcher.h"
 #include "diml/error.h"
@@ -17,9 +18,8 @@
 #include "diml/network.h"
 #include "diml/output_file.h"
 #include "diml/run_experiments.h"
-#include "diml/sha256.h"
 #include "diml/threads.h"
-#include "diml/torch_plugin.h"
+#include "engine/torch_plugin.h"
 #include "look.h"
 #include "network_cells.h"
 #include "untrained.h"
@@ -41,10 +41,10 @@ class Lock {
     make_folder(folder);
     const std::string path = folder + "/lock";
     file_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
-    if (file_ < 0) throw Error(path + ": cannot be written: " + std::strerror(errno));
+    if (file_ < 0) throw system_error(path + ": cannot be written", errno);
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
       ::close(file_);
-      throw Error(folder + ": another process trains this run: wait for it");
+      throw Error(ErrorKind::conflict, folder + ": another process trains this run: wait for it");
     }
   }
   ~Lock() { ::close(file_); }
@@ -74,7 +74,8 @@ RunState read_state(const std::string& path) {
     state.epoch = json.value("epoch", std::size_t{0});
     state.epochs = json.value("epochs", std::size_t{0});
   } catch (const nlohmann::json::exception&) {
-    throw Error(path + ": says nothing about a run: remove the folder and train anew");
+    throw Error(ErrorKind::damaged,
+                path + ": says nothing about a run: remove the folder and train anew");
   }
   return state;
 }
@@ -94,7 +95,8 @@ TrainSummary trained(const TrainCall& call, const TrainHooks& hooks) {
   return torch_plugin().train(call, hooks);
 #else
   (void)hooks;
-  throw Error(call.out + ": this build trains nothing: install libtorch-dev and build again");
+  throw Error(ErrorKind::unsupported,
+              call.out + ": this build trains nothing: install libtorch-dev and build again");
 #endif
 }
 
@@ -156,7 +158,7 @@ void check_trainings(const Plan& plan) {
     try {
       torch_plugin().check_training(call);
     } catch (const Error& error) {
-      throw Error(training.name + ": " + error.what());
+      throw with_context(error, training.name + ": ");
     }
   }
 #endif
@@ -177,7 +179,7 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
     if (!state.finished) return false;
     model = folder + "/best.safetensors";
     if (!fs::exists(model)) {
-      throw Error(model + ": is gone: remove the folder and train anew");
+      throw Error(ErrorKind::not_found, model + ": is gone: remove the folder and train anew");
     }
   }
   cell.dataset = params.dataset;

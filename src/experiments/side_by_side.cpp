@@ -5,11 +5,11 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <exception>
 #include <map>
 #include <thread>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/run_experiments.h"
 
@@ -46,8 +46,7 @@ pid_t begin(const Job& job) {
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0) {
-    throw Error(job.name + ": cannot be started, with what it prints in " + job.log + ": " +
-                std::strerror(failed));
+    throw system_error(job.name + ": cannot be started, with what it prints in " + job.log, failed);
   }
   return process;
 }

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <sstream>
 
-#include "diml/markup.h"
+#include "base/markup.h"
 
 namespace diml::experiments {
 namespace {

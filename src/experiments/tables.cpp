@@ -55,7 +55,8 @@ std::vector<std::string> files_in(const fs::path& folder, const std::string& end
 // The table of that name; others' YAML files may lie beside it.
 std::string table_path(const std::string& folder, const std::string& name) {
   if (!fs::is_directory(folder)) {
-    throw Error(folder + ": no such folder; name the one with the tables' YAML files");
+    throw Error(ErrorKind::not_found,
+                folder + ": no such folder; name the one with the tables' YAML files");
   }
   for (const char* ending : {".yaml", ".yml"}) {
     std::string path = (fs::path(folder) / (name + ending)).string();
@@ -90,8 +91,8 @@ ResultTable empty_table(const Experiment& experiment, const std::string& dataset
 
 [[noreturn]] void refuse_unknown(const std::string& path, const std::string& name,
                                  const std::string& experiments) {
-  throw Error(path + ": " + experiments + " has no " + name +
-              ".yaml; put the table there, or the results elsewhere");
+  throw Error(ErrorKind::not_found, path + ": " + experiments + " has no " + name +
+                                        ".yaml; put the table there, or the results elsewhere");
 }
 
 // A result that has no place in its table must not vanish from the report unseen.
@@ -111,7 +112,8 @@ void put_cell(ResultTable& table, const std::string& path) {
   }
   for (const Cell& other : line->cells) {
     if (other.seed != cell.seed) continue;
-    throw Error(path + ": another file has the same row, column and seed; remove one of them");
+    throw Error(ErrorKind::conflict,
+                path + ": another file has the same row, column and seed; remove one of them");
   }
   line->cells.push_back(std::move(cell));
 }
@@ -240,7 +242,8 @@ std::string dataset_title(const std::string& dataset) {
 
 std::vector<ResultTable> read_tables(const std::string& results, const std::string& experiments) {
   if (!fs::is_directory(results)) {
-    throw Error(results + ": no such folder; `diml experiments run` makes the results");
+    throw Error(ErrorKind::not_found,
+                results + ": no such folder; `diml experiments run` makes the results");
   }
   std::vector<ResultTable> tables;
   std::vector<std::string> datasets = folders_in(results);
@@ -262,7 +265,8 @@ std::vector<ResultTable> read_tables(const std::string& results, const std::stri
     }
   }
   if (tables.empty()) {
-    throw Error(results + ": has no results; `diml experiments run` makes them");
+    throw Error(ErrorKind::not_found,
+                results + ": has no results; `diml experiments run` makes them");
   }
   return tables;
 }

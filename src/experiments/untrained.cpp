@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "../base/setting_text.h"
+#include "base/setting_text.h"
 #include "diml/dataset.h"
 #include "diml/error.h"
 #include "diml/open_network.h"

@@ -130,8 +130,9 @@ Drawing::Drawing(PictureFormat format, double width, double height)
       surface_(surface_of(format, width, height, out_.get())),
       context_(cairo_create(surface_.get())) {
   if (cairo_status(cairo()) != CAIRO_STATUS_SUCCESS) {
-    throw Error("a drawing of " + std::to_string(std::lround(width)) + " x " +
-                std::to_string(std::lround(height)) + " cannot be made: make it smaller");
+    throw Error(ErrorKind::out_of_resources, "a drawing of " + std::to_string(std::lround(width)) +
+                                                 " x " + std::to_string(std::lround(height)) +
+                                                 " cannot be made: make it smaller");
   }
   if (format == PictureFormat::png) cairo_scale(cairo(), kPixelsOfPoint, kPixelsOfPoint);
   fill({0.0, 0.0, width, height}, kWhite);
@@ -266,7 +267,9 @@ std::string Drawing::bytes() {
   for (const cairo_status_t status : {drawn, written}) {
     // A finished PNG surface says so; everything else is a failure.
     if (status != CAIRO_STATUS_SUCCESS && status != CAIRO_STATUS_SURFACE_FINISHED) {
-      throw Error(std::string("the drawing failed: ") + cairo_status_to_string(status));
+      throw Error(
+          status == CAIRO_STATUS_NO_MEMORY ? ErrorKind::out_of_resources : ErrorKind::internal,
+          std::string("the drawing failed: ") + cairo_status_to_string(status));
     }
   }
   return std::move(*out_);

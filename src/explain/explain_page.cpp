@@ -1,6 +1,6 @@
 #include "diml/explain_page.h"
 
-#include "diml/base64.h"
+#include "base/base64.h"
 #include "embedded/match_view.css.h"
 #include "embedded/match_view.js.h"
 #include "explanation_json.h"

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 
 namespace diml::gallery {
@@ -32,39 +33,44 @@ Bytes bytes_of(const MDB_val& value) {
   return {static_cast<const std::byte*>(value.mv_data), value.mv_size};
 }
 
-std::string reason_of(int code, const Environment& environment) {
+// code: one of LMDB's, or an errno.
+Error error_of(int code, const Environment& environment) {
+  using enum ErrorKind;
+  const std::string& folder = environment.folder();
   switch (code) {
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
     case EIO:  // LMDB's word for a write that came to its end too early
-      return environment.data_file() + ": cannot be written: " + std::strerror(code) +
-             ": make room on the disk and repeat the call; everything before it is kept";
+      return with_context(
+          system_error(environment.data_file() + ": cannot be written", code), "",
+          ": make room on the disk and repeat the call; everything before it is kept");
     case EACCES:
     case EROFS:
       if (environment.access() == StoreAccess::write) {
-        return environment.folder() + ": cannot be written: " + std::strerror(code);
+        return system_error(folder + ": cannot be written", code);
       }
-      return environment.folder() + ": cannot be opened: " + std::strerror(code) +
-             ": readers note in lock.mdb what they read; allow it with chmod a+rw";
+      return with_context(system_error(folder + ": cannot be opened", code), "",
+                          ": readers note in lock.mdb what they read; allow it with chmod a+rw");
     case MDB_MAP_FULL:
     case MDB_MAP_RESIZED:
-      return environment.folder() +
-             ": is larger than the addresses of this process: raise ulimit -v";
+      return {out_of_resources,
+              folder + ": is larger than the addresses of this process: raise ulimit -v"};
     case MDB_READERS_FULL:
-      return environment.folder() + ": has " + std::to_string(kMostReaders) +
-             " readers already: wait until some of them have ended";
+      return {out_of_resources, folder + ": has " + std::to_string(kMostReaders) +
+                                    " readers already: wait until some of them have ended"};
     case MDB_INVALID:
     case MDB_VERSION_MISMATCH:
-      return environment.data_file() + ": is no gallery of this diml: build a new one";
+      return {code == MDB_INVALID ? damaged : unsupported,
+              environment.data_file() + ": is no gallery of this diml: build a new one"};
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
     case MDB_PANIC:
     case MDB_BAD_TXN:
-      return environment.data_file() +
-             ": is damaged: take a copy from a backup, or build the gallery anew";
-    default:
-      return environment.folder() + ": " + mdb_strerror(code);
+      return {damaged, environment.data_file() +
+                           ": is damaged: take a copy from a backup, or build the gallery anew"};
+    default:  // LMDB's own codes are negative
+      return {code > 0 ? kind_of_errno(code) : internal, folder + ": " + mdb_strerror(code)};
   }
 }
 
@@ -100,7 +106,8 @@ std::shared_ptr<Environment> Environment::open(const std::string& folder, StoreA
   std::weak_ptr<Environment>& known = all.open[place];
   if (std::shared_ptr<Environment> there = known.lock()) {
     if (access == StoreAccess::write && there->access() == StoreAccess::read) {
-      throw Error(folder + ": is open in this process for reading only: open it for writing first");
+      throw Error(ErrorKind::conflict,
+                  folder + ": is open in this process for reading only: open it for writing first");
     }
     return there;
   }
@@ -152,8 +159,9 @@ void Environment::expect_whole_file() const {
   std::error_code failed;
   const std::uintmax_t bytes = fs::file_size(data_file(), failed);
   if (!failed && info.me_last_pgno > 1 && bytes < (info.me_last_pgno + 1) * stat.ms_psize) {
-    throw Error(data_file() +
-                ": has been cut off: take a copy from a backup, or build the gallery anew");
+    throw Error(
+        ErrorKind::damaged,
+        data_file() + ": has been cut off: take a copy from a backup, or build the gallery anew");
   }
 }
 
@@ -171,9 +179,10 @@ void Environment::open_tables(Wanted wanted) {
     }
     mdb_txn_abort(txn);
     if (code == MDB_NOTFOUND) {
-      throw Error(folder_ +
-                  ": the making of this gallery was cut off: delete the folder and build "
-                  "it again");
+      throw Error(ErrorKind::damaged,
+                  folder_ +
+                      ": the making of this gallery was cut off: delete the folder and build "
+                      "it again");
     }
     check(code);
   }
@@ -181,7 +190,7 @@ void Environment::open_tables(Wanted wanted) {
 }
 
 void Environment::check(int code) const {
-  if (code != 0) throw Error(reason_of(code, *this));
+  if (code != 0) throw error_of(code, *this);
 }
 
 Transaction::Transaction(std::shared_ptr<Environment> environment, StoreAccess access)

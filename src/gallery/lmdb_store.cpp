@@ -6,6 +6,7 @@
 #include <random>
 #include <unordered_set>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/gallery.h"
 #include "records.h"
@@ -107,7 +108,7 @@ std::shared_ptr<LmdbStore> LmdbStore::create(const std::string& folder, const Gr
                 folder + ": is there and is no gallery: name a folder that is empty or not there");
   }
   const bool made = fs::create_directory(folder, failed);
-  if (failed) throw Error(folder + ": cannot be made: " + failed.message());
+  if (failed) throw system_error(folder + ": cannot be made", failed);
   try {
     return std::make_shared<LmdbStore>(made_environment(folder, format), format);
   } catch (...) {  // a full disk: what is begun is of no use
@@ -149,7 +150,8 @@ std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const G
     if (const auto there = transaction.find(Table::paths, bytes_of(named))) {
       if (duplicates == Duplicates::refuse) {
         throw Error(ErrorKind::conflict,
-                    item.path + ": is in the gallery already: --replace takes the new one");
+                    item.path + ": is in the gallery already: replace it, or leave it out",
+                    "duplicates");
       }
       change.push_back(id_of(*there));
       remove_item(transaction, change.back());

@@ -1,11 +1,9 @@
 #include "records.h"
 
-#include <cstring>
-
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "diml/error.h"
-#include "diml/sha256.h"
 
 namespace diml::gallery {
 namespace {
@@ -174,8 +172,9 @@ Description decode_description(Bytes record, const std::string& folder) {
                         ? Json::parse(text_of(record.subspan(kChecksum)), nullptr, false)
                         : Json();
   if (json.is_object() && json.value("format", 0) > kFormatVersion) {
-    throw Error(folder + ": was made by a later diml, in format " + json.at("format").dump() +
-                " where this one knows " + std::to_string(kFormatVersion) + ": update diml");
+    throw Error(ErrorKind::unsupported, folder + ": was made by a later diml, in format " +
+                                            json.at("format").dump() + " where this one knows " +
+                                            std::to_string(kFormatVersion) + ": update diml");
   }
   Description description;
   try {
@@ -187,9 +186,10 @@ Description decode_description(Bytes record, const std::string& folder) {
     description.birth = json.at("birth").get<std::uint64_t>();
     check_grid_shape(description.format.cells_per_grid, description.format.dim);
   } catch (const std::exception&) {  // whatever it is, this is what to do
-    throw Error(folder +
-                ": what it says about itself is damaged: take a copy from a backup, or "
-                "build it anew");
+    throw Error(ErrorKind::damaged,
+                folder +
+                    ": what it says about itself is damaged: take a copy from a backup, or "
+                    "build it anew");
   }
   return description;
 }

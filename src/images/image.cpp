@@ -26,10 +26,11 @@ Decoded decode(Bytes bytes, std::size_t most_pixels) {
 #if DIML_HAS_WEBP
     return images::decode_webp(bytes, most_pixels);
 #else
-    throw Error("is WebP, which this build cannot read: install libwebp-dev and build again");
+    throw Error(ErrorKind::unsupported,
+                "is WebP, which this build cannot read: install libwebp-dev and build again");
 #endif
   }
-  throw Error("is no JPEG, PNG or WebP image");
+  throw Error(ErrorKind::unsupported, "is no JPEG, PNG or WebP image");
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ Image read_image(const std::string& path, const DecodeParams& params) {
   try {
     return decode_image(bytes, params);
   } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
+    throw with_context(error, path + ": ");
   }
 }
 

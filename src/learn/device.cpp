@@ -11,8 +11,8 @@
 #include <cuda_runtime_api.h>
 #endif
 
-#include "../base/amx.h"
-#include "../base/free_memory.h"
+#include "base/amx.h"
+#include "base/free_memory.h"
 #include "diml/error.h"
 
 namespace diml::learn {
@@ -39,13 +39,15 @@ torch::Device device_named(const std::string& name) {
     throw Error("there is no device '" + name + "': cpu, cuda and cuda:1 (any number) are");
   }
   if (!torch::cuda::is_available()) {
-    throw Error("device " + name + ": there is no GPU that LibTorch can use here; take device cpu");
+    throw Error(ErrorKind::unsupported,
+                "device " + name + ": there is no GPU that LibTorch can use here; take device cpu");
   }
   const std::size_t index = name == "cuda" ? local_rank() : std::stoul(digits);
   const auto count = static_cast<std::size_t>(torch::cuda::device_count());
   if (index >= count) {
-    throw Error("device cuda:" + std::to_string(index) + ": GPUs here are numbered from 0 to " +
-                std::to_string(count - 1));
+    throw Error(ErrorKind::unsupported, "device cuda:" + std::to_string(index) +
+                                            ": GPUs here are numbered from 0 to " +
+                                            std::to_string(count - 1));
   }
   // float32 is float32: left alone, a card's convolutions round their input to the ten bits of
   // TF32.

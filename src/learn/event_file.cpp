@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/input_file.h"
 
@@ -151,9 +152,7 @@ EventFile::~EventFile() {
   ::close(descriptor_);
 }
 
-void EventFile::fail(const char* what) const {
-  throw Error(path_ + ": " + what + ": " + std::strerror(errno));
-}
+void EventFile::fail(const char* what) const { throw system_error(path_ + ": " + what, errno); }
 
 void EventFile::create(const std::string& folder) {
   const std::string name = folder + "/" + std::string(kPrefix) +

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <optional>
 
-#include "../base/free_memory.h"
+#include "base/free_memory.h"
 #include "device.h"
 #include "diml/error.h"
 #include "plans.h"
@@ -168,9 +168,10 @@ void PairMeasure::expect_room(const torch::Tensor& similarities) const {
       std::to_string(iterations) + " iterations" +
       (free ? "; " + device.str() + " has " + bytes_text(*free) + " free" : "");
   if (free && bytes > *free) {
-    throw Error(text +
-                ": lower sampler.batch, grid or measure.max_iterations, or take "
-                "measure.plan_gradient constant");
+    throw Error(ErrorKind::out_of_resources,
+                text +
+                    ": lower sampler.batch, grid or measure.max_iterations, or take "
+                    "measure.plan_gradient constant");
   }
   unrolled_bytes_ = bytes;
   unrolled_memory_ = text;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "diml/nearest_name.h"
+#include "base/nearest_name.h"
 
 namespace diml::learn {
 

@@ -109,8 +109,9 @@ void Optimiser::load(const std::map<std::string, torch::Tensor>& state) {
   for (auto& [name, value] : own) {
     const auto found = state.find(name);
     if (found == state.end() || found->second.sizes() != value.sizes()) {
-      throw Error("the checkpoint's optimiser does not fit: '" + name +
-                  "' is missing or has another shape; was the configuration changed?");
+      throw Error(ErrorKind::conflict,
+                  "the checkpoint's optimiser does not fit: '" + name +
+                      "' is missing or has another shape; was the configuration changed?");
     }
     if (name == "steps") {
       steps_ = found->second.item<std::int64_t>();

@@ -8,6 +8,7 @@
 #include "diml/error.h"
 #include "diml/learn/grids.h"
 #include "pixels.h"
+#include "torch_error.h"
 
 namespace diml::learn {
 namespace {
@@ -39,15 +40,7 @@ class TorchGridMaker final : public GridMaker {
     Room& room = rooms_[number];
     room.done.reset();
     if (used == 0) return;
-    const c10::InferenceMode inference;
-    const auto count = static_cast<std::int64_t>(used);
-    // What stands in the empty places of a batch must not be left to what was there before.
-    room.planes.narrow(0, count, room.planes.size(0) - count).zero_();
-    const torch::Tensor map = run_(pixels_(room.planes)).to(torch::kFloat32);
-    const Grids grids = make_grids(map, params_.grid, params_.pooling);
-    room.cells = to_host(grids.cells.narrow(0, 0, count));
-    room.globals = to_host(grids.globals.narrow(0, 0, count));
-    room.done.emplace(device_);
+    in_one_line([&] { run(room, static_cast<std::int64_t>(used)); });
   }
 
   void finish(std::size_t number, std::span<float> cells, std::span<float> globals) override {
@@ -67,6 +60,17 @@ class TorchGridMaker final : public GridMaker {
     std::optional<DeviceMark> done;
   };
 
+  void run(Room& room, std::int64_t count) {
+    const c10::InferenceMode inference;
+    // What stands in the empty places of a batch must not be left to what was there before.
+    room.planes.narrow(0, count, room.planes.size(0) - count).zero_();
+    const torch::Tensor map = run_(pixels_(room.planes)).to(torch::kFloat32);
+    const Grids grids = make_grids(map, params_.grid, params_.pooling);
+    room.cells = to_host(grids.cells.narrow(0, 0, count));
+    room.globals = to_host(grids.globals.narrow(0, 0, count));
+    room.done.emplace(device_);
+  }
+
   torch::Tensor to_host(const torch::Tensor& values) const {
     if (!device_.is_cuda()) return values.contiguous();
     torch::Tensor host = host_memory(values.sizes(), torch::kFloat32, device_);
@@ -76,7 +80,7 @@ class TorchGridMaker final : public GridMaker {
 
   static void copy(const torch::Tensor& from, std::span<float> to) {
     if (static_cast<std::size_t>(from.numel()) != to.size()) {
-      throw Error("the network was given arrays of the wrong size");
+      throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
     }
     const float* values = from.data_ptr<float>();
     if (!std::all_of(values, values + to.size(), [](float v) { return std::isfinite(v); })) {

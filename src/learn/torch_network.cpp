@@ -1,3 +1,5 @@
+#include "diml/learn/torch_network.h"
+
 #include <chrono>
 #include <map>
 
@@ -6,11 +8,11 @@
 
 #include "device.h"
 #include "diml/error.h"
-#include "diml/network.h"
 #include "diml/threads.h"
 #include "finish.h"
 #include "fold.h"
 #include "residual.h"
+#include "torch_error.h"
 #include "torch_grid_maker.h"
 
 namespace diml {
@@ -43,21 +45,23 @@ class TorchNetwork : public Network {
 
   MapShape output_shape(std::size_t height, std::size_t width) override {
     const c10::InferenceMode inference;
-    return shape_of(checked(run(prepared(torch::zeros({1, 3, dim(height), dim(width)})))));
+    return learn::in_one_line([&] {
+      return shape_of(checked(run(prepared(torch::zeros({1, 3, dim(height), dim(width)})))));
+    });
   }
 
   void forward(std::span<const float> pixels, std::size_t batch, std::size_t height,
                std::size_t width, std::span<float> maps) override {
     const c10::InferenceMode inference;
     if (pixels.size() != batch * 3 * height * width) {
-      throw Error("the network was given arrays of the wrong size");
+      throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
     }
     const torch::Tensor input =
         torch::from_blob(const_cast<float*>(pixels.data()),
                          {dim(batch), 3, dim(height), dim(width)}, torch::kFloat32);
-    const torch::Tensor map = checked(run(prepared(input)));
+    const torch::Tensor map = learn::in_one_line([&] { return checked(run(prepared(input))); });
     if (map.size(0) != dim(batch) || maps.size() != batch * shape_of(map).count()) {
-      throw Error("the network was given arrays of the wrong size");
+      throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
     }
     copy_out(map, maps);
   }

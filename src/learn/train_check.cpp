@@ -3,13 +3,13 @@
 #include <cmath>
 #include <limits>
 
-#include "../base/setting_text.h"
+#include "base/nearest_name.h"
+#include "base/setting_text.h"
 #include "diml/architecture.h"
 #include "diml/dataset.h"
 #include "diml/error.h"
 #include "diml/learn/train_config.h"
 #include "diml/model.h"
-#include "diml/nearest_name.h"
 
 namespace diml::learn {
 namespace {

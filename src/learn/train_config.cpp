@@ -1,8 +1,8 @@
 #include "diml/learn/train_config.h"
 
-#include "../base/setting_text.h"
+#include "base/nearest_name.h"
+#include "base/setting_text.h"
 #include "diml/error.h"
-#include "diml/nearest_name.h"
 #include "train_settings.h"
 
 namespace diml::learn {

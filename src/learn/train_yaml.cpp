@@ -1,7 +1,7 @@
 #include <yaml-cpp/yaml.h>
 
-#include "../base/setting_text.h"
-#include "../base/yaml_document.h"
+#include "base/setting_text.h"
+#include "base/yaml_document.h"
 #include "diml/error.h"
 #include "diml/input_file.h"
 #include "diml/learn/train_config.h"
@@ -20,7 +20,7 @@ void read(const std::string& path, const std::string& text, TrainConfig& config)
     try {
       set(config, name, value);
     } catch (const Error& error) {
-      document.fail(node, error.what());
+      document.fail(node, error);
     }
   });
 }

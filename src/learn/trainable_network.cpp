@@ -1,6 +1,6 @@
 #include "diml/learn/trainable_network.h"
 
-#include "../base/amx.h"
+#include "base/amx.h"
 #include "diml/error.h"
 #include "finish.h"
 #include "fold.h"

@@ -76,7 +76,7 @@ class UnrolledSinkhorn : public torch::autograd::Function<UnrolledSinkhorn> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     if (torch::GradMode::is_enabled()) {
-      throw Error("plan_gradient unrolled has a first derivative alone");
+      throw Error(ErrorKind::unsupported, "plan_gradient unrolled has a first derivative alone");
     }
     const variable_list kept = context->get_saved_variables();
     const torch::Tensor& all = kept[0];

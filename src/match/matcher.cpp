@@ -11,6 +11,7 @@
 #include "cpu/pair_kernel.h"
 #endif
 #include "diml/cuda_matcher.h"
+#include "match/simd_targets.h"
 #if DIML_HAS_CUDA
 #include "cuda/cuda_matcher.h"
 #endif
@@ -90,7 +91,7 @@ void Matcher::check_and_run(const PairBatch& batch, const MatchParams& params, s
                 params.transport.max_iterations});
   check_batch(batch);
   if (scores != batch.pairs.size() || (reports != 0 && reports != batch.pairs.size())) {
-    throw Error("as many scores and reports are needed as there are pairs");
+    throw Error(ErrorKind::internal, "as many scores and reports are needed as there are pairs");
   }
   run(batch, params, outputs);
 }
@@ -105,7 +106,7 @@ void Matcher::plans(const PairBatch& batch, const MatchParams& params, std::span
                     std::span<float> plans, std::span<PairReport> reports) const {
   if (plans.size() !=
       batch.pairs.size() * batch.sources.cells_per_grid * batch.targets.cells_per_grid) {
-    throw Error("plans need room for pairs x source cells x target cells");
+    throw Error(ErrorKind::internal, "plans need room for pairs x source cells x target cells");
   }
   check_and_run(batch, params, scores.size(), reports.size(),
                 {Quantity::similarity, scores.data(), plans.data(),
@@ -127,7 +128,8 @@ std::unique_ptr<Matcher> make_matcher(std::string_view name, MatcherOptions opti
     return cuda::make_cuda_matcher(options);
   }
 #endif
-  if (name == "cuda") throw Error("no matcher 'cuda' here: " + cuda::describe_device());
+  if (name == "cuda")
+    throw Error(ErrorKind::unsupported, "no matcher 'cuda' here: " + cuda::describe_device());
 #if DIML_HAS_SIMD
   if (name == "cpu" || name == "auto") return cpu::make_cpu_matcher(options);
 #else
@@ -139,7 +141,9 @@ std::unique_ptr<Matcher> make_matcher(std::string_view name, MatcherOptions opti
   }
   std::string known = "auto";
   for (const std::string& each : matcher_names()) known += ", " + each;
-  throw Error("there is no matcher '" + std::string(name) + "' in this build: " + known);
+  const bool left_out = name == name_of(Solver::cpu) || name == name_of(Solver::exact);
+  throw Error(left_out ? ErrorKind::unsupported : ErrorKind::bad_input,
+              "there is no matcher '" + std::string(name) + "' in this build: " + known);
 }
 
 std::vector<std::string> simd_targets() {
@@ -163,7 +167,8 @@ void force_simd_target(std::string_view name) {
   cpu::force_simd_target(name);
 #else
   if (!name.empty())
-    throw Error("this build has no SIMD targets: install libhwy-dev and build again");
+    throw Error(ErrorKind::unsupported,
+                "this build has no SIMD targets: install libhwy-dev and build again");
 #endif
 }
 

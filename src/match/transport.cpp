@@ -49,10 +49,11 @@ void check_params(const TransportParams& params) {
     throw Error("max_iterations must be 1 to " + std::to_string(kMostIterations));
   }
   if (!is_available(params.solver)) {
-    throw Error(std::string("the ") + name_of(params.solver) + " solver was built without " +
-                (params.solver == Solver::exact ? "LEMON: install liblemon-dev"
-                                                : "Highway: install libhwy-dev") +
-                " and build again");
+    throw Error(ErrorKind::unsupported,
+                std::string("the ") + name_of(params.solver) + " solver was built without " +
+                    (params.solver == Solver::exact ? "LEMON: install liblemon-dev"
+                                                    : "Highway: install libhwy-dev") +
+                    " and build again");
   }
 }
 

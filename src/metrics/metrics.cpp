@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "../base/message.h"
+#include "base/message.h"
 #include "diml/error.h"
 
 namespace diml {
@@ -110,7 +110,7 @@ void MetricsAccumulator::add(std::string_view bytes) {
     const auto numbers = message.get<std::vector<double>>();
     sum.recall_at = message.get<std::vector<double>>();
     if (numbers.size() != 5 || sum.recall_at.size() != recall_ks_.size()) {
-      throw Error("these are no metrics of the same kind");
+      throw Error(ErrorKind::internal, "these are no metrics of the same kind");
     }
     sum.p_at_1 = numbers[0];
     sum.r_precision = numbers[1];

@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <set>
 
+#include "base/sha256.h"
 #include "diml/error.h"
 #include "diml/model.h"
-#include "diml/sha256.h"
 #include "names.h"
 
 namespace diml {
@@ -121,8 +121,8 @@ Model import_model(const std::string& path, const ImportParams& params) {
     check_tensors(model);
     return model;
   } catch (const Error& error) {
-    const std::string why = error.what();
-    throw Error(why.rfind(path, 0) == 0 ? why : path + ": " + why);
+    if (std::string_view(error.what()).starts_with(path)) throw;
+    throw with_context(error, path + ": ");
   }
 }
 

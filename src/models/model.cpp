@@ -79,7 +79,8 @@ Model load_model(const std::string& path) {
     const auto end =
         std::from_chars(epsilon.data(), epsilon.data() + epsilon.size(), model.epsilon);
     if (end.ec != std::errc() || !(model.epsilon > 0.0)) {
-      throw Error("the epsilon of BatchNorm is '" + epsilon + "', not a number above 0");
+      throw Error(ErrorKind::damaged,
+                  "the epsilon of BatchNorm is '" + epsilon + "', not a number above 0");
     }
     std::map<std::string, std::string> preprocessing;
     for (const auto& [name, value] : to_text(Preprocessing{})) {
@@ -91,7 +92,7 @@ Model load_model(const std::string& path) {
     check_tensors(model);
     return model;
   } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
+    throw with_context(error, path + ": ");
   }
 }
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <optional>
 
-#include "../base/amx.h"
+#include "base/amx.h"
 #include "diml/error.h"
 #include "diml/network.h"
 #include "diml/threads.h"
@@ -279,13 +279,14 @@ void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, st
     try {
       found = plans_.emplace(key, make_plan(batch, height, width)).first;
     } catch (const dnnl::error& error) {
-      throw Error(std::string("oneDNN cannot run this network in ") + name_of(params_.precision) +
-                  " here (" + error.what() + "): take --precision float32, or --backend torch");
+      throw Error(ErrorKind::unsupported,
+                  std::string("oneDNN cannot run this network in ") + name_of(params_.precision) +
+                      " here (" + error.what() + "): take precision float32, or backend torch");
     }
   }
   Plan& plan = found->second;
   if (pixels.size() != batch * 3 * height * width || maps.size() != batch * plan.shape.count()) {
-    throw Error("the network was given arrays of the wrong size");
+    throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
   }
   memory plain({onednn::dims_of(plan.input.get_desc()), memory::data_type::f32, Tag::nchw}, engine_,
                const_cast<float*>(pixels.data()));

@@ -49,7 +49,7 @@ SecondMoment::SecondMoment(std::size_t dim, int threads)
 
 void SecondMoment::add(std::span<const float> vectors) {
   if (vectors.size() % dim_ != 0) {
-    throw Error("the second moment was given an array of the wrong size");
+    throw Error(ErrorKind::internal, "the second moment was given an array of the wrong size");
   }
   for (std::size_t first = 0; first < vectors.size(); first += dim_) {
     const std::span<const float> vector = vectors.subspan(first, dim_);

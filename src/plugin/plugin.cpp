@@ -2,7 +2,10 @@
 
 #include "diml/learn/loss.h"
 #include "diml/learn/sampler.h"
-#include "diml/torch_plugin.h"
+#include "diml/learn/torch_network.h"
+#include "diml/train.h"
+#include "engine/torch_plugin.h"
+#include "training/ranks.h"
 
 namespace diml {
 namespace {
@@ -32,6 +35,10 @@ std::vector<KindRow> samplers() {
   return rows;
 }
 
+std::unique_ptr<ProcessGroup> join(ProcessPlace place, const std::string& remedy) {
+  return training::join_ranks(place, remedy);
+}
+
 }  // namespace
 }  // namespace diml
 
@@ -40,7 +47,7 @@ extern "C" __attribute__((visibility("default"))) const diml::TorchPlugin* diml_
                                            diml::load_torchscript_network,
                                            diml::check_training,
                                            diml::train,
-                                           diml::join_torch_processes,
+                                           diml::join,
                                            diml::losses,
                                            diml::miners,
                                            diml::samplers};

@@ -11,10 +11,10 @@
 #include <faiss/impl/io.h>
 #include <faiss/index_io.h>
 
+#include "base/sha256.h"
 #include "diml/approximate_index.h"
 #include "diml/error.h"
 #include "diml/output_file.h"
-#include "diml/sha256.h"
 #include "diml/threads.h"
 
 namespace diml {

@@ -34,17 +34,19 @@ void expect_same_embedding(const GridFormat& format, const GridFormat& other,
     throw Error("the gallery has grids of " + shape_text(format) + ", " + what + " of " +
                 shape_text(other) + ": embed it with " +
                 (grid.empty() ? "the model and grid of the gallery"
-                              : "--grid " + grid + " and the gallery's model, " + format.model));
+                              : "grid " + grid + " and the gallery's model, " + format.model));
   }
   if (word(format, "sha256") != word(other, "sha256")) {
     const auto known = [&](const GridFormat& of) {
       const std::string sha = word(of, "sha256");
       return sha.empty() ? "an unknown model" : "a model with SHA-256 " + sha.substr(0, 12);
     };
-    throw Error("the gallery was embedded by " + known(format) + ", " + what + " by " +
-                known(other) + ": name the gallery's own with --model" +
-                (format.model.empty() ? "" : " (it was " + format.model + ")") +
-                ", or build a gallery with the other");
+    throw Error(ErrorKind::bad_input,
+                "the gallery was embedded by " + known(format) + ", " + what + " by " +
+                    known(other) + ": take the gallery's own model" +
+                    (format.model.empty() ? "" : " (it was " + format.model + ")") +
+                    ", or build a gallery with the other",
+                "model");
   }
   const auto different =
       std::find_if(format.embedding.begin(), format.embedding.end(),

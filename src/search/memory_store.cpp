@@ -114,7 +114,9 @@ class MemoryStore final : public GridStore {
       const NewItem& item = items[i];
       if (const auto there = next->paths.find(item.path); there != next->paths.end()) {
         if (duplicates == Duplicates::refuse) {
-          throw Error(ErrorKind::conflict, item.path + ": is in the gallery already");
+          throw Error(ErrorKind::conflict,
+                      item.path + ": is in the gallery already: replace it, or leave it out",
+                      "duplicates");
         }
         change.removed.push_back(there->second);
         next->items.erase(there->second);

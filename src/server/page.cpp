@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "diml/sha256.h"
+#include "base/sha256.h"
 #include "embedded/api.js.h"
 #include "embedded/app.css.h"
 #include "embedded/app.js.h"

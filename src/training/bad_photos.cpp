@@ -1,6 +1,6 @@
 #include "bad_photos.h"
 
-#include "../base/message.h"
+#include "base/message.h"
 
 namespace diml::training {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "diml/train.h"
+#include "diml/train_call.h"
 #include "loader.h"
 #include "ranks.h"
 #include "run_folder.h"

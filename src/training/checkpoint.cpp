@@ -2,8 +2,8 @@
 
 #include <bit>
 
-#include "../learn/tensors.h"
 #include "diml/error.h"
+#include "learn/tensors.h"
 
 namespace diml::training {
 namespace {
@@ -53,7 +53,7 @@ Checkpoint load_checkpoint(const std::string& path, const Model& shape) {
     checkpoint.loss_sum = std::bit_cast<double>(std::uint64_t{number("loss_sum")});
     checkpoint.best_p_at_1 = std::bit_cast<double>(std::uint64_t{number("best_p_at_1")});
   } catch (const std::logic_error&) {
-    throw Error(path + ": is not a checkpoint of a training run");
+    throw Error(ErrorKind::damaged, path + ": is not a checkpoint of a training run");
   }
   return checkpoint;
 }

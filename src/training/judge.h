@@ -7,7 +7,7 @@
 
 #include "diml/evaluate.h"
 #include "diml/model.h"
-#include "diml/train.h"
+#include "diml/train_call.h"
 #include "ranks.h"
 #include "training_data.h"
 

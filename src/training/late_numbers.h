@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "../learn/device.h"
+#include "learn/device.h"
 
 namespace diml::training {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "../learn/device.h"
 #include "diml/error.h"
+#include "learn/device.h"
 
 namespace diml::training {
 namespace {
@@ -105,7 +105,7 @@ std::shared_ptr<const Image> Loader::image_at(std::size_t index, std::vector<Bad
     return cache_.get(index);
   } catch (const Error& error) {
     if (params_.stand_ins.empty()) {
-      throw Error(std::string(error.what()) + " (--skip-bad goes on without it)");
+      throw Error(error.kind(), error.what(), "skip_bad");
     }
     bad.push_back({index, error.what()});
     const std::size_t count = cache_.size();
@@ -118,7 +118,7 @@ std::shared_ptr<const Image> Loader::image_at(std::size_t index, std::vector<Bad
         bad.push_back({other, also.what()});
       }
     }
-    throw Error(std::string(error.what()) + ", nor can any other image of its class");
+    throw with_context(error, "", ", nor can any other image of its class");
   }
 }
 

@@ -17,9 +17,9 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #endif
 
-#include "../engine/environment.h"
-#include "../learn/device.h"
 #include "diml/error.h"
+#include "engine/environment.h"
+#include "learn/device.h"
 
 namespace diml::training {
 namespace {
@@ -214,10 +214,12 @@ class GroupRanks final : public Ranks {
     } catch (const std::exception& error) {
       const std::string text = error.what();
       throw Error(
+          ErrorKind::out_of_resources,
           "process " + std::to_string(rank()) + " of " + std::to_string(size()) + " could not " +
-          doing + " with the others: one of them has ended, or was silent for " +
-          std::to_string(timeout().count()) + " s (DIML_TIMEOUT); its own message says why" +
-          (remedy_.empty() ? "" : ", " + remedy_) + " (" + text.substr(0, text.find('\n')) + ")");
+              doing + " with the others: one of them has ended, or was silent for " +
+              std::to_string(timeout().count()) + " s (DIML_TIMEOUT); its own message says why" +
+              (remedy_.empty() ? "" : ", " + remedy_) + " (" + text.substr(0, text.find('\n')) +
+              ")");
     }
   }
 
@@ -247,17 +249,10 @@ std::unique_ptr<Ranks> join_ranks(ProcessPlace place, [[maybe_unused]] const std
   return std::make_unique<GroupRanks>(place, remedy, torch::kCPU);
 #else
   throw Error(
+      ErrorKind::unsupported,
       "this build works in one process: several need Gloo's headers, libgloo-dev, or a GPU each "
       "and NCCL");
 #endif
 }
 
 }  // namespace diml::training
-
-namespace diml {
-
-std::unique_ptr<ProcessGroup> join_torch_processes(ProcessPlace place, const std::string& remedy) {
-  return training::join_ranks(place, remedy);
-}
-
-}  // namespace diml

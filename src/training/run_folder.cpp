@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -12,9 +11,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../learn/event_file.h"
+#include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/output_file.h"
+#include "learn/event_file.h"
 
 namespace diml::training {
 namespace {
@@ -72,7 +72,7 @@ void append_line(const std::string& path, const std::string& line) {
       file >= 0 && ::write(file, line.data(), line.size()) == size && ::fdatasync(file) == 0;
   const int why = errno;
   if (file >= 0) ::close(file);
-  if (!written) throw Error(path + ": cannot be written: " + std::strerror(why));
+  if (!written) throw system_error(path + ": cannot be written", why);
 }
 
 }  // namespace
@@ -83,10 +83,11 @@ class RunFolder::Events : public learn::EventFile {
 
 RunFolder::RunFolder(std::string path, bool fresh) : path_(std::move(path)), fresh_(fresh) {
   if (fresh && fs::exists(config())) {
-    throw Error(path_ + ": holds a run already: --resume goes on with it, or name another folder");
+    throw Error(ErrorKind::conflict,
+                path_ + ": holds a run already: resume it, or name another folder", "resume");
   }
   if (!fresh && !fs::exists(config())) {
-    throw Error(path_ + ": holds no run to go on with: leave out --resume");
+    throw Error(ErrorKind::not_found, path_ + ": holds no run to resume: leave resume out");
   }
 }
 

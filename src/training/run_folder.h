@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "diml/learn/train_config.h"
-#include "diml/train.h"
+#include "diml/train_call.h"
 
 namespace diml::training {
 

@@ -2,8 +2,9 @@
 
 #include <filesystem>
 
-#include "../learn/device.h"
 #include "diml/error.h"
+#include "learn/device.h"
+#include "learn/torch_error.h"
 #include "starting_model.h"
 #include "trainer.h"
 
@@ -20,14 +21,15 @@ learn::TrainConfig config_of(const TrainCall& call) {
 }
 
 TrainSummary run(const TrainCall& call, const TrainHooks& hooks) {
-  if (call.out.empty()) throw Error("a run needs a folder: --out RUN");
+  if (call.out.empty())
+    throw Error(ErrorKind::bad_input, "a run needs a folder to write to", "out");
   // Looked at before the others are met: where one process ends, the rest would wait for it.
   training::RunFolder folder(call.out, !call.resume);
   const learn::TrainConfig config = config_of(call);
   at::set_num_threads(thread_count(config.threads));
 
   const std::unique_ptr<training::Ranks> ranks =
-      training::join_ranks(process_place(), "--resume goes on", learn::device_named(config.device));
+      training::join_ranks(process_place(), "resume goes on", learn::device_named(config.device));
   training::Trainer trainer(config, *ranks, ranks->writes() ? &folder : nullptr, hooks);
   if (call.resume && std::filesystem::exists(folder.checkpoint())) {
     trainer.resume(folder.checkpoint());
@@ -48,12 +50,7 @@ void check_training(const TrainCall& call) {
 }
 
 TrainSummary train(const TrainCall& call, const TrainHooks& hooks) {
-  try {
-    return run(call, hooks);
-  } catch (const c10::Error& error) {  // pages of text, of which the first line says what
-    const std::string text = error.what_without_backtrace();
-    throw Error("LibTorch: " + text.substr(0, text.find('\n')));
-  }
+  return learn::in_one_line([&] { return run(call, hooks); });
 }
 
 }  // namespace diml

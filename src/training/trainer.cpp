@@ -3,11 +3,11 @@
 #include <chrono>
 #include <cmath>
 
-#include "../learn/device.h"
-#include "../learn/tensors.h"
 #include "diml/error.h"
 #include "diml/output_file.h"
 #include "judge.h"
+#include "learn/device.h"
+#include "learn/tensors.h"
 #include "schedule.h"
 #include "starting_model.h"
 

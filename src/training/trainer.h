@@ -3,14 +3,14 @@
 #include <chrono>
 #include <memory>
 
-#include "../learn/pixels.h"
 #include "bad_photos.h"
 #include "checkpoint.h"
 #include "diml/learn/loss.h"
 #include "diml/learn/optimiser.h"
 #include "diml/learn/trainable_network.h"
-#include "diml/train.h"
+#include "diml/train_call.h"
 #include "late_numbers.h"
+#include "learn/pixels.h"
 #include "loader.h"
 #include "ranks.h"
 #include "run_folder.h"

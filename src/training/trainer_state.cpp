@@ -37,14 +37,16 @@ void Trainer::resume(const std::string& path) {
   for (const learn::LossParameter& parameter : loss_->parameters()) {
     const auto found = of_loss.find(parameter.name);
     if (found == of_loss.end() || found->second.sizes() != parameter.value.sizes()) {
-      throw Error(path + ": has other " + parameter.name + " than this run needs");
+      throw Error(ErrorKind::conflict,
+                  path + ": has other " + parameter.name + " than this run needs");
     }
     torch::Tensor value = parameter.value;
     value.copy_(found->second);
   }
   const std::map<std::string, torch::Tensor> of_averages = part("ema.");
   for (auto& [name, average] : averages_) {
-    if (!of_averages.contains(name)) throw Error(path + ": has no averaged weights");
+    if (!of_averages.contains(name))
+      throw Error(ErrorKind::conflict, path + ": has no averaged weights");
     average.copy_(of_averages.at(name));
   }
   checkpoint.model = {};

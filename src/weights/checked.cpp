@@ -20,7 +20,7 @@ constexpr std::size_t kLongestShown = 80;
 
 Bytes part(Bytes bytes, std::uint64_t at, std::uint64_t count) {
   if (at > bytes.size() || count > bytes.size() - at) {
-    throw Error("ends early: it is truncated or damaged, fetch it again");
+    throw Error(ErrorKind::damaged, "ends early: it is truncated or damaged, fetch it again");
   }
   return bytes.subspan(at, count);
 }
@@ -34,15 +34,17 @@ std::string shown(std::string_view name) {
 
 std::size_t bytes_needed(std::span<const std::size_t> shape, TensorType type) {
   if (shape.size() > kMostDimensions) {
-    throw Error("has a tensor of " + std::to_string(shape.size()) + " dimensions, more than the " +
-                std::to_string(kMostDimensions) + " that are read");
+    throw Error(ErrorKind::unsupported, "has a tensor of " + std::to_string(shape.size()) +
+                                            " dimensions, more than the " +
+                                            std::to_string(kMostDimensions) + " that are read");
   }
   // Zeros too: a shape is refused for its other extents even where the product is nothing.
   std::size_t bytes = size_of(type);
   for (const std::size_t extent : shape) {
     const std::size_t factor = std::max<std::size_t>(extent, 1);
     if (bytes > (std::size_t{1} << 48) / factor) {
-      throw Error("has a tensor of shape " + shape_text(shape) + ", larger than any memory");
+      throw Error(ErrorKind::damaged,
+                  "has a tensor of shape " + shape_text(shape) + ", larger than any memory");
     }
     bytes *= factor;
   }
@@ -50,7 +52,8 @@ std::size_t bytes_needed(std::span<const std::size_t> shape, TensorType type) {
 }
 
 void add(Weights& weights, std::string name, Tensor tensor) {
-  if (weights.tensors.contains(name)) throw Error("has two tensors called " + shown(name));
+  if (weights.tensors.contains(name))
+    throw Error(ErrorKind::damaged, "has two tensors called " + shown(name));
   weights.tensors.emplace(std::move(name), std::move(tensor));
 }
 
@@ -59,7 +62,7 @@ Weights read_with(Weights (*parse)(Bytes), const std::string& path) {
   try {
     return parse(bytes);
   } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
+    throw with_context(error, path + ": ");
   }
 }
 

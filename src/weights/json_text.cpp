@@ -31,20 +31,22 @@ class Looker : public json::json_sax_t {
 
   bool key(json::string_t& key) override {
     if (keys_.back().insert(key).second) return true;
-    throw Error(what_ + " has " + shown(key) + " twice");
+    throw Error(ErrorKind::damaged, what_ + " has " + shown(key) + " twice");
   }
 
   bool parse_error(std::size_t byte, const std::string&, const json::exception& error) override {
     constexpr int kOutOfRange = 406;  // the library's number
-    if (error.id == kOutOfRange) throw Error(what_ + " has a number that is out of range");
-    throw Error(what_ + " is no JSON from byte " + std::to_string(byte) +
-                " on: it is damaged, fetch it again");
+    if (error.id == kOutOfRange)
+      throw Error(ErrorKind::damaged, what_ + " has a number that is out of range");
+    throw Error(ErrorKind::damaged, what_ + " is no JSON from byte " + std::to_string(byte) +
+                                        " on: it is damaged, fetch it again");
   }
 
  private:
   bool open() {
     if (keys_.size() == static_cast<std::size_t>(most_depth_)) {
-      throw Error(what_ + " is nested deeper than " + std::to_string(most_depth_) + " levels");
+      throw Error(ErrorKind::damaged,
+                  what_ + " is nested deeper than " + std::to_string(most_depth_) + " levels");
     }
     keys_.emplace_back();
     return true;
@@ -70,13 +72,14 @@ json parse_json(Bytes text, int most_depth, const std::string& what) {
 
 const json& member(const json& object, const char* key, const std::string& what) {
   const auto found = object.find(key);  // end() for what is no object
-  if (found == object.end()) throw Error(what + " has no " + key);
+  if (found == object.end()) throw Error(ErrorKind::damaged, what + " has no " + key);
   return *found;
 }
 
 std::string text_member(const json& object, const char* key, const std::string& what) {
   const json& value = member(object, key, what);
-  if (!value.is_string()) throw Error(what + " has a " + key + " that is no text");
+  if (!value.is_string())
+    throw Error(ErrorKind::damaged, what + " has a " + key + " that is no text");
   return value.get<std::string>();
 }
 
@@ -89,7 +92,7 @@ std::vector<std::size_t> sizes_member(const json& object, const char* key,
     sizes.push_back(value.get<std::size_t>());
   }
   if (!list.is_array() || sizes.size() != list.size()) {
-    throw Error(what + " has a " + key + " that is no list of whole numbers");
+    throw Error(ErrorKind::damaged, what + " has a " + key + " that is no list of whole numbers");
   }
   return sizes;
 }

@@ -22,7 +22,8 @@ constexpr std::size_t kMostArguments = 8;
 constexpr std::size_t kLongestKey = 100;
 
 [[noreturn]] void fail_damaged() {
-  throw Error("has a data.pkl that makes no sense: it is damaged, fetch it again");
+  throw Error(ErrorKind::damaged,
+              "has a data.pkl that makes no sense: it is damaged, fetch it again");
 }
 
 }  // namespace
@@ -37,8 +38,9 @@ class PickleMachine {
     while ((opcode = next<std::uint8_t>()) != '.') {
       if (!read_atom(opcode) && !read_container(opcode) && !read_memo(opcode) &&
           !read_name_or_call(opcode)) {
-        throw Error("data.pkl uses opcode " + std::to_string(opcode) +
-                    ", which torch.save does not write: save model.state_dict() alone");
+        throw Error(ErrorKind::unsupported,
+                    "data.pkl uses opcode " + std::to_string(opcode) +
+                        ", which torch.save does not write: save model.state_dict() alone");
       }
     }
     return pop();
@@ -66,8 +68,8 @@ class PickleMachine {
 
   PickleValue* push(Kind kind) {
     if (values_.size() == kMostValues) {
-      throw Error("data.pkl has more than " + std::to_string(kMostValues) +
-                  " values: save model.state_dict() alone");
+      throw Error(ErrorKind::unsupported, "data.pkl has more than " + std::to_string(kMostValues) +
+                                              " values: save model.state_dict() alone");
     }
     PickleValue* value = &values_.emplace_back();
     value->kind = kind;

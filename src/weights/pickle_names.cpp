@@ -43,12 +43,14 @@ std::string allowed_name(std::string_view module, std::string_view name) {
     return whole;
   }
   if (whole.starts_with("torch.") && whole.ends_with("Storage")) {
-    throw Error("has a tensor of " + shown(whole) +
-                ": float32, float16, bfloat16, float64, int64, int32 and uint8 are read, " +
-                "convert it to one of them");
+    throw Error(ErrorKind::unsupported,
+                "has a tensor of " + shown(whole) +
+                    ": float32, float16, bfloat16, float64, int64, int32 and uint8 are read, " +
+                    "convert it to one of them");
   }
-  throw Error("data.pkl asks for " + shown(whole) +
-              ": only tensors and plain containers are read; save model.state_dict() alone");
+  throw Error(ErrorKind::unsupported,
+              "data.pkl asks for " + shown(whole) +
+                  ": only tensors and plain containers are read; save model.state_dict() alone");
 }
 
 }  // namespace diml::weights

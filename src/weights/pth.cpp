@@ -29,8 +29,9 @@ constexpr std::size_t kLongestName = 1000;
 constexpr std::uint64_t kMostSharing = 16;
 
 [[noreturn]] void fail_damaged(const std::string& name) {
-  throw Error("has a tensor " + shown(name) +
-              " that contradicts itself: the file is damaged, fetch it again");
+  throw Error(ErrorKind::damaged,
+              "has a tensor " + shown(name) +
+                  " that contradicts itself: the file is damaged, fetch it again");
 }
 
 std::vector<std::size_t> sizes_of(const PickleValue& list, const std::string& name) {
@@ -101,8 +102,9 @@ class Collector {
  private:
   void visit(const PickleValue& value, int depth) {
     if (depth > kDeepest) {
-      throw Error("data.pkl is nested deeper than " + std::to_string(kDeepest) +
-                  " levels: save model.state_dict() alone");
+      throw Error(ErrorKind::unsupported, "data.pkl is nested deeper than " +
+                                              std::to_string(kDeepest) +
+                                              " levels: save model.state_dict() alone");
     }
     if (value.kind == Kind::tensor) {
       spend(bytes_left_, name_.size());
@@ -126,14 +128,16 @@ class Collector {
       return;  // epochs, options, notes: not weights
     }
     if (key.kind != Kind::text && key.kind != Kind::integer) {
-      throw Error("data.pkl has a dictionary whose keys are neither text nor integers: " +
-                  std::string("save model.state_dict() alone"));
+      throw Error(ErrorKind::unsupported,
+                  "data.pkl has a dictionary whose keys are neither text nor integers: " +
+                      std::string("save model.state_dict() alone"));
     }
     const std::size_t length = name_.size();
     // Before it is joined: a key of megabytes may stand in a million places.
     if (length + key.text.size() > kLongestName) {
-      throw Error("data.pkl has names of more than " + std::to_string(kLongestName) +
-                  " characters: save model.state_dict() alone");
+      throw Error(ErrorKind::unsupported, "data.pkl has names of more than " +
+                                              std::to_string(kLongestName) +
+                                              " characters: save model.state_dict() alone");
     }
     if (length > 0) name_ += '.';
     name_ += key.kind == Kind::text ? key.text : std::to_string(key.integer);
@@ -143,8 +147,9 @@ class Collector {
 
   static void spend(std::uint64_t& left, std::uint64_t amount) {
     if (amount > left) {
-      throw Error("shares its values more than " + std::to_string(kMostSharing) +
-                  "-fold: save clones of the tensors");
+      throw Error(ErrorKind::unsupported, "shares its values more than " +
+                                              std::to_string(kMostSharing) +
+                                              "-fold: save clones of the tensors");
     }
     left -= amount;
   }
@@ -156,8 +161,9 @@ class Collector {
       fail_damaged(name_);
     }
     if (value.items.size() > 6 && !(is(6, Kind::dictionary) && value.items[6]->items.empty())) {
-      throw Error("has a tensor " + shown(name_) +
-                  " that is a conjugated or negated view: save a clone of it");
+      throw Error(ErrorKind::unsupported,
+                  "has a tensor " + shown(name_) +
+                      " that is a conjugated or negated view: save a clone of it");
     }
     const PickleValue& source = *value.items[0];
     Tensor tensor{source.type, sizes_of(*value.items[2], name_), {}};
@@ -190,9 +196,10 @@ class Collector {
     const std::size_t size = size_of(storage.type);
     if (bytes.size() % size != 0 ||
         bytes.size() / size != static_cast<std::uint64_t>(storage.integer)) {
-      throw Error("has " + std::to_string(bytes.size()) + " bytes in data/" + shown(storage.text) +
-                  " where " + std::to_string(storage.integer) + " elements of " +
-                  name_of(storage.type) + " are promised: the file is damaged, fetch it again");
+      throw Error(ErrorKind::damaged,
+                  "has " + std::to_string(bytes.size()) + " bytes in data/" + shown(storage.text) +
+                      " where " + std::to_string(storage.integer) + " elements of " +
+                      name_of(storage.type) + " are promised: the file is damaged, fetch it again");
     }
     return bytes;
   }
@@ -231,18 +238,21 @@ Weights parse_pth(std::span<const std::uint8_t> bytes) {
   if (!weights::text_of(bytes).starts_with("PK")) {
     // A bare pickle begins with its protocol.
     if (bytes[0] == 0x80) {
-      throw Error("is in the form of torch before 1.6: load it in torch and torch.save it again");
+      throw Error(ErrorKind::unsupported,
+                  "is in the form of torch before 1.6: load it in torch and torch.save it again");
     }
     throw Error("is no .pth file: write it with torch.save");
   }
   const Zip zip(bytes);
   const std::string prefix = prefix_of(zip);
   if (is_torchscript(zip, prefix)) {
-    throw Error("is a TorchScript program: use it with --model directly");
+    throw Error(ErrorKind::unsupported,
+                "is a TorchScript program: it needs no import, name it as the model");
   }
   if (const std::string order = prefix + "/byteorder"; zip.contains(order)) {
     if (weights::text_of(zip.file(order)) != "little") {
-      throw Error("is not little-endian: load it in torch on this machine and save it again");
+      throw Error(ErrorKind::unsupported,
+                  "is not little-endian: load it in torch on this machine and save it again");
     }
   }
   const Bytes program = zip.file(prefix + "/data.pkl");

@@ -23,7 +23,8 @@ Weights read_weights(const std::string& path) {
   if (std::filesystem::is_directory(path, unknown)) {
     const std::string model = (std::filesystem::path(path) / "model.json").string();
     if (std::filesystem::exists(model, unknown)) return read_tfjs(model);
-    throw Error(path + ": is a folder without model.json: name the file with the weights");
+    throw Error(ErrorKind::not_found,
+                path + ": is a folder without model.json: name the file with the weights");
   }
   const std::vector<std::uint8_t> bytes = read_file(path);
   try {
@@ -33,11 +34,12 @@ Weights read_weights(const std::string& path) {
       return parse_pth(bytes);
     }
   } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
+    throw with_context(error, path + ": ");
   }
   if (weights::text_of(bytes).starts_with("{")) return read_tfjs(path);
-  throw Error(path + ": holds no weights that are known: safetensors, .pth of torch.save and " +
-              "model.json of TensorFlow.js are");
+  throw Error(ErrorKind::unsupported,
+              path + ": holds no weights that are known: safetensors, .pth of torch.save and " +
+                  "model.json of TensorFlow.js are");
 }
 
 }  // namespace diml

@@ -31,8 +31,9 @@ constexpr std::array<std::string_view, 7> kTypes = {"F32", "F16", "BF16", "F64",
 TensorType type_called(const std::string& dtype, const std::string& what) {
   const auto* const found = std::find(kTypes.begin(), kTypes.end(), dtype);
   if (found == kTypes.end()) {
-    throw Error(what + " has type " + shown(dtype) +
-                ": F32, F16, BF16, F64, I64, I32 and U8 are read, convert it to one of them");
+    throw Error(ErrorKind::unsupported,
+                what + " has type " + shown(dtype) +
+                    ": F32, F16, BF16, F64, I64, I32 and U8 are read, convert it to one of them");
   }
   return static_cast<TensorType>(found - kTypes.begin());
 }
@@ -52,23 +53,26 @@ void expect_no_gap_and_no_overlap(std::vector<Entry>& entries, std::size_t data_
   std::size_t covered = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != covered) {
-      throw Error("has tensor " + shown(entry.name) + " at byte " + std::to_string(entry.begin) +
-                  " of the data where " + std::to_string(covered) +
-                  " is next: it is damaged, write it again");
+      throw Error(ErrorKind::damaged, "has tensor " + shown(entry.name) + " at byte " +
+                                          std::to_string(entry.begin) + " of the data where " +
+                                          std::to_string(covered) +
+                                          " is next: it is damaged, write it again");
     }
     covered = entry.end;
   }
   if (covered != data_bytes) {
-    throw Error("has " + std::to_string(data_bytes) + " bytes of data where its tensors need " +
-                std::to_string(covered) + ": it is damaged, fetch it again");
+    throw Error(ErrorKind::damaged,
+                "has " + std::to_string(data_bytes) + " bytes of data where its tensors need " +
+                    std::to_string(covered) + ": it is damaged, fetch it again");
   }
 }
 
 std::map<std::string, std::string> metadata_of(const json& found) {
-  if (!found.is_object()) throw Error("has metadata that is no object");
+  if (!found.is_object()) throw Error(ErrorKind::damaged, "has metadata that is no object");
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : found.items()) {
-    if (!value.is_string()) throw Error("has metadata " + shown(key) + " that is no text");
+    if (!value.is_string())
+      throw Error(ErrorKind::damaged, "has metadata " + shown(key) + " that is no text");
     metadata[key] = value.get<std::string>();
   }
   return metadata;
@@ -81,14 +85,15 @@ Entry entry_of(const std::string& name, const json& found, std::size_t data_byte
   tensor.shape = weights::sizes_member(found, "shape", what);
   const std::vector<std::size_t> offsets = weights::sizes_member(found, "data_offsets", what);
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes) {
-    throw Error(what + " lies outside of the data: the file is truncated or damaged, " +
-                "fetch it again");
+    throw Error(
+        ErrorKind::damaged,
+        what + " lies outside of the data: the file is truncated or damaged, " + "fetch it again");
   }
   const std::size_t needed = weights::bytes_needed(tensor.shape, tensor.type);
   if (offsets[1] - offsets[0] != needed) {
-    throw Error(what + " has " + std::to_string(offsets[1] - offsets[0]) +
-                " bytes where its shape " + shape_text(tensor.shape) + " needs " +
-                std::to_string(needed) + ": write it again");
+    throw Error(ErrorKind::damaged, what + " has " + std::to_string(offsets[1] - offsets[0]) +
+                                        " bytes where its shape " + shape_text(tensor.shape) +
+                                        " needs " + std::to_string(needed) + ": write it again");
   }
   return {name, std::move(tensor), offsets[0], offsets[1]};
 }
@@ -160,7 +165,7 @@ void write_safetensors(const std::string& path, const Weights& model) {
   try {
     header = header_of(model);
   } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
+    throw with_context(error, path + ": ");
   }
   OutputFile file(path);
   const std::uint64_t length = header.size();

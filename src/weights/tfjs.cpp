@@ -31,14 +31,16 @@ TensorType type_called(const std::string& dtype, const std::string& what) {
   for (const TensorType type : {TensorType::float32, TensorType::int32, TensorType::uint8}) {
     if (dtype == name_of(type)) return type;
   }
-  throw Error(what + " has type " + shown(dtype) + ": float32, int32 and uint8 are read");
+  throw Error(ErrorKind::unsupported,
+              what + " has type " + shown(dtype) + ": float32, int32 and uint8 are read");
 }
 
 std::pair<std::string, Tensor> weight_of(const json& found) {
   std::string name = weights::text_member(found, "name", "a weight");
   const std::string what = "weight " + shown(name);
   if (found.contains("quantization")) {
-    throw Error(what + " is quantised: convert the model again without quantisation");
+    throw Error(ErrorKind::unsupported,
+                what + " is quantised: convert the model again without quantisation");
   }
   Tensor tensor;
   tensor.type = type_called(weights::text_member(found, "dtype", what), what);
@@ -49,7 +51,8 @@ std::pair<std::string, Tensor> weight_of(const json& found) {
 const json& list_member(const json& object, const char* key, const char* of) {
   const std::string what = of;  // named: gcc takes what is found for a part of a temporary
   const json& list = weights::member(object, key, what);
-  if (!list.is_array()) throw Error(what + " has a " + key + " that is no list");
+  if (!list.is_array())
+    throw Error(ErrorKind::damaged, what + " has a " + key + " that is no list");
   return list;
 }
 
@@ -62,7 +65,8 @@ Manifest manifest_of(Bytes model_json) {
   for (const json& group : list_member(model, "weightsManifest", "model.json")) {
     std::vector<std::string>& paths = manifest.paths.emplace_back();
     for (const json& path : list_member(group, "paths", "a group of weights")) {
-      if (!path.is_string()) throw Error("has a path of a shard that is no text");
+      if (!path.is_string())
+        throw Error(ErrorKind::damaged, "has a path of a shard that is no text");
       paths.push_back(path.get<std::string>());
     }
     for (const json& weight : list_member(group, "weights", "a group of weights")) {
@@ -107,14 +111,15 @@ std::size_t bytes_needed(const Manifest& manifest) {
   std::size_t sum = 0;
   for (const auto& [name, tensor] : manifest.weights) {
     sum += weights::bytes_needed(tensor.shape, tensor.type);
-    if (sum > kMostBytes) throw Error("has weights larger than any memory");
+    if (sum > kMostBytes) throw Error(ErrorKind::damaged, "has weights larger than any memory");
   }
   return sum;
 }
 
 [[noreturn]] void fail_size(std::size_t found, std::size_t needed) {
-  throw Error("its shards have " + std::to_string(found) + " bytes where its weights need " +
-              std::to_string(needed) + ": fetch the shards again");
+  throw Error(ErrorKind::damaged, "its shards have " + std::to_string(found) +
+                                      " bytes where its weights need " + std::to_string(needed) +
+                                      ": fetch the shards again");
 }
 
 Weights cut(Manifest&& manifest, Bytes shards) {
@@ -156,7 +161,7 @@ Weights read_tfjs(const std::string& model_json_path) {
     }
     return cut(std::move(manifest), shards);
   } catch (const Error& error) {
-    throw Error(model_json_path + ": " + error.what());
+    throw with_context(error, model_json_path + ": ");
   }
 }
 

@@ -31,7 +31,8 @@ std::uint64_t u32(Bytes bytes, std::uint64_t at) { return little_endian<std::uin
 std::uint64_t u64(Bytes bytes, std::uint64_t at) { return little_endian<std::uint64_t>(bytes, at); }
 
 [[noreturn]] void fail_damaged() {
-  throw Error("is a damaged zip archive: it is truncated or was changed, fetch it again");
+  throw Error(ErrorKind::damaged,
+              "is a damaged zip archive: it is truncated or was changed, fetch it again");
 }
 
 // Sizes that do not fit 32 bits stand in a block of the extra field, in this order, only those that
@@ -97,7 +98,7 @@ std::uint64_t Zip::read_entry(Bytes directory, std::uint64_t at) {
   std::uint64_t header = u32(fixed, 42);
   read_zip64(extra, {&bytes, &compressed, &header});
   if ((u16(fixed, 8) & kEncrypted) != 0) {
-    throw Error("is an encrypted zip archive: write it without a password");
+    throw Error(ErrorKind::unsupported, "is an encrypted zip archive: write it without a password");
   }
   const bool stored = u16(fixed, 10) == 0;
   if (stored && compressed != bytes) fail_damaged();
@@ -108,11 +109,13 @@ std::uint64_t Zip::read_entry(Bytes directory, std::uint64_t at) {
 Bytes Zip::file(const std::string& name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) {
-    throw Error("has no " + shown(name) + " inside: it is damaged, fetch it again");
+    throw Error(ErrorKind::damaged,
+                "has no " + shown(name) + " inside: it is damaged, fetch it again");
   }
   const Entry& entry = found->second;
   if (!entry.stored) {
-    throw Error("is a compressed zip archive, which torch never writes: save it with torch.save");
+    throw Error(ErrorKind::unsupported,
+                "is a compressed zip archive, which torch never writes: save it with torch.save");
   }
   // The local header repeats the name, and its extra field has a length of its own.
   const Bytes header = part(archive_, entry.header, kLocalHeaderBytes);

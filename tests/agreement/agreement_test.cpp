@@ -8,6 +8,7 @@
 #include "diml/cuda_matcher.h"
 #include "diml/matcher.h"
 #include "diml/retriever.h"
+#include "match/simd_targets.h"
 #include "random_grid.h"
 
 namespace diml {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "diml/matcher.h"
+#include "match/simd_targets.h"
 #include "random_grid.h"
 
 namespace diml {

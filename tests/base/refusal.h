@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -21,9 +22,9 @@ inline std::string message_of(const std::function<void()>& call) {
   return "nothing was thrown";
 }
 
-// `action` throws Error with one line that contains `why`.
+// `action` throws Error of that kind, where one is given, with one line that contains `why`.
 template <class Action>
-void expect_refused(Action action, const std::string& why) {
+void expect_refused(Action action, const std::string& why, std::optional<ErrorKind> kind = {}) {
   try {
     action();
     ADD_FAILURE() << "not refused; expected: " << why;
@@ -31,6 +32,9 @@ void expect_refused(Action action, const std::string& why) {
     const std::string message = error.what();
     EXPECT_NE(message.find(why), std::string::npos) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    if (kind) {
+      EXPECT_STREQ(name_of(error.kind()), name_of(*kind)) << message;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-#include "diml/sha256.h"
+#include "base/sha256.h"
 
 #include <string>
 

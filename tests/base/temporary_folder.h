@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "diml/temporary_folder.h"
+#include "../../src/base/temporary_folder.h"
 
 namespace diml::test {
 

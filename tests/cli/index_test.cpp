@@ -79,7 +79,7 @@ TEST_F(IndexCommand, SearchesForGridsFromFiles) {
 
 TEST_F(IndexCommand, WhatIsThereIsSkippedOrReplaced) {
   run_well(build());
-  expect_refused(build(), {"'diml index add' goes on with it"});
+  expect_refused(build(), {"is a gallery already", "'diml index add' goes on with one"});
   const Arguments again = {"index", "add", "g", "--embeddings", "c"};
   Json done = json_of(again);
   EXPECT_EQ(done.at("added"), 0);

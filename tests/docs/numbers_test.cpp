@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/temporary_folder.h"
 #include "sources.h"
 
 namespace diml::experiments {

@@ -249,9 +249,9 @@ TEST_F(EmbeddingFilesOnDisk, OfAnEarlierCallStayUntilTheNewOnesAreWhole) {
 TEST_F(EmbeddingFilesOnDisk, WorkThatWasInterruptedIsNotWipedUnasked) {
   interrupt_after(1, true);
   const std::string state = bytes_of(partial("state"));
-  EXPECT_EQ(refusal(params()), (folder_ / "x.partial") +
-                                   ": holds work that was interrupted: add --resume to go on with "
-                                   "it, or delete the folder");
+  EXPECT_EQ(refusal(params()),
+            (folder_ / "x.partial") +
+                ": holds work that was interrupted: resume it, or delete the folder");
   EmbeddingFilesParams other = params(true);
   other.fingerprint = "abd";
   EXPECT_NE(refusal(other).find("is of other images, another model or other options"),

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "diml/experiments.h"
-#include "diml/temporary_folder.h"
 
 namespace diml::experiments {
 namespace {

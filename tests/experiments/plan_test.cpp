@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "diml/run_experiments.h"
-#include "diml/temporary_folder.h"
 #include "made_by.h"
 #include "versions.h"
 

@@ -8,9 +8,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "diml/experiments.h"
-#include "diml/temporary_folder.h"
 #include "versions.h"
 
 namespace diml::experiments {

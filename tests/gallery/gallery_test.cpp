@@ -107,7 +107,7 @@ TEST_F(GalleryTest, APathIsThereOnce) {
   const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / "g", format());
   add(*gallery, 0, 3);
   expect_refused([&] { add(*gallery, 2, 3); },
-                 "images/2.jpg: is in the gallery already: --replace");
+                 "images/2.jpg: is in the gallery already: replace it", ErrorKind::conflict);
   EXPECT_EQ(gallery->snapshot()->size(), 3u);
   // Twice in one call is no better.
   std::vector<NewItem> same = items(5, 2);
@@ -135,7 +135,8 @@ TEST_F(GalleryTest, ALongPathIsAsGoodAsAnother) {
 TEST_F(GalleryTest, RemovesAllOrNothing) {
   const std::shared_ptr<GridStore> gallery = filled();
   const std::vector<std::int64_t> wrong = {3, 60};
-  expect_refused([&] { gallery->remove(wrong); }, "has no item 60: nothing was removed");
+  expect_refused([&] { gallery->remove(wrong); }, "has no item 60: nothing was removed",
+                 ErrorKind::not_found);
   EXPECT_EQ(gallery->snapshot()->size(), kImages);
 }
 
@@ -144,7 +145,7 @@ TEST_F(GalleryTest, RefusesWhatDoesNotFit) {
   expect_refused([&] { (void)gallery->snapshot()->item(77); }, "has no item 77");
   GeneratedGrids others = generate_grids({.size = 1, .classes = 1, .grid = 4, .dim = kDim});
   expect_refused([&] { gallery->add(items(0, 1), others.grids.view()); },
-                 "grids of 3 x 3 x 24, what is added of 4 x 4 x 24: embed it with --grid 3");
+                 "grids of 3 x 3 x 24, what is added of 4 x 4 x 24: embed it with grid 3");
   others = generate_grids(
       {.size = 1, .classes = 1, .grid = 3, .dim = kDim, .seed = 0, .type = CellType::float16});
   expect_refused([&] { gallery->add(items(0, 1), others.grids.view()); }, "float32 cells");
@@ -162,7 +163,7 @@ TEST_F(GalleryTest, KnowsAnotherModelAndOtherSettings) {
   other.embedding["sha256"] = "fedcba9876543210";
   expect_refused([&] { expect_same_embedding(format(), other, "the query"); },
                  "by a model with SHA-256 0123456789ab, the query by a model with SHA-256 "
-                 "fedcba987654: name the gallery's own with --model (it was "
+                 "fedcba987654: take the gallery's own model (it was "
                  "somewhere/small.safetensors)");
   other = format();
   other.embedding["pooling"] = "roi_align";
@@ -174,14 +175,17 @@ TEST_F(GalleryTest, KnowsAnotherModelAndOtherSettings) {
 }
 
 TEST_F(GalleryTest, RefusesFoldersThatAreNoGallery) {
-  expect_refused([&] { open_gallery(folder_ / "g"); }, "there is no gallery: 'diml index build");
+  expect_refused([&] { open_gallery(folder_ / "g"); }, "there is no gallery: 'diml index build",
+                 ErrorKind::not_found);
   filled();
-  expect_refused([&] { create_gallery(folder_ / "g", format()); }, "'diml index add' goes on");
+  expect_refused([&] { create_gallery(folder_ / "g", format()); }, "is a gallery already: open it",
+                 ErrorKind::conflict);
   std::filesystem::create_directory(folder_ / "other");
   write_bytes(folder_ / "other/file", "text");
   expect_refused([&] { create_gallery(folder_ / "other", format()); }, "is no gallery");
   write_bytes(folder_ / "other/data.mdb", std::string(20000, 'x'));
-  expect_refused([&] { open_gallery(folder_ / "other"); }, "is no gallery of this diml");
+  expect_refused([&] { open_gallery(folder_ / "other"); }, "is no gallery of this diml",
+                 ErrorKind::damaged);
   std::filesystem::create_directory(folder_ / "empty");
   create_gallery(folder_ / "empty", format());  // nothing is lost there
 }

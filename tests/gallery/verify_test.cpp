@@ -82,14 +82,15 @@ TEST_F(Verify, RemovingWhatIsDamagedMakesItWhole) {
 TEST_F(Verify, WhatAGallerySaysAboutItselfIsCheckedOnOpening) {
   filled();
   damage("\"cells_per_grid\":9");
-  expect_refused([&] { open_gallery(folder_ / "g"); }, "what it says about itself is damaged");
+  expect_refused([&] { open_gallery(folder_ / "g"); }, "what it says about itself is damaged",
+                 ErrorKind::damaged);
 }
 
 TEST_F(Verify, AFileThatWasCutOffIsRefused) {
   filled();
   const std::string path = folder_ / "g/data.mdb";
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
-  expect_refused([&] { open_gallery(folder_ / "g"); }, "has been cut off");
+  expect_refused([&] { open_gallery(folder_ / "g"); }, "has been cut off", ErrorKind::damaged);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "diml/learn/torch_network.h"
 #include "diml/network.h"
 
 namespace diml::test {

@@ -10,6 +10,7 @@
 #include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
+#include "diml/learn/torch_network.h"
 #include "diml/network.h"
 #include "diml/open_network.h"
 

@@ -125,7 +125,7 @@ TEST_F(SearcherTest, RefusesQueriesOfAnotherGrid) {
   const GeneratedGrids other = generate_grids({.size = 1, .classes = 1, .grid = 7, .dim = kDim});
   expect_refused([&] { (void)search.search(other.grids.view(), 10); },
                  "the gallery has grids of 3 x 3 x 24, the query of 7 x 7 x 24: embed it with "
-                 "--grid 3 and the gallery's model, somewhere/small.safetensors");
+                 "grid 3 and the gallery's model, somewhere/small.safetensors");
 }
 
 TEST_F(SearcherTest, ASearchSeesEveryChangeBeforeIt) {

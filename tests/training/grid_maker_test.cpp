@@ -7,10 +7,11 @@
 
 #include <gtest/gtest.h>
 
-#include "../engine/host_grid_maker.h"
 #include "diml/error.h"
+#include "diml/learn/torch_network.h"
 #include "diml/network.h"
 #include "diml/random.h"
+#include "engine/host_grid_maker.h"
 
 namespace diml::test {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "diml/error.h"
 #include "diml/learn/optimiser.h"
+#include "diml/learn/torch_network.h"
 #include "diml/network.h"
 #include "frozen_norm.h"
 

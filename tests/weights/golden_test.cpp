@@ -123,7 +123,7 @@ TEST(GoldenWeights, ThatAreNoPlainWeightsAreRefusedWithTheReason) {
       {"tensorless.pth", "has no tensors"},
       {"big_endian.pth", "not little-endian"},
       {"compressed.pth", "compressed"},
-      {"script.pt", "is a TorchScript program: use it with --model directly"},
+      {"script.pt", "is a TorchScript program: it needs no import"},
       {"plain.pth.txt", "holds no weights"},
   };
   for (const auto& [name, why] : cases) {

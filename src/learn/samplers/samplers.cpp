@@ -39,7 +39,7 @@ std::unique_ptr<Sampler> make_sampler(const SamplerParams& params,
   for (const SamplerMaker& maker : kMakers) {
     if (std::string_view(maker.name) == kind.name) return maker.make(params, labels);
   }
-  throw Error("the sampler " + params.name + " cannot be made");
+  throw Error(ErrorKind::internal, "the sampler " + params.name + " cannot be made");
 }
 
 }  // namespace diml::learn

@@ -36,8 +36,10 @@ void force_simd_target(std::string_view name) {
       return hwy::TargetName(bit) == name;
     });
     if (found == bits.end()) {
-      throw Error("this machine has no SIMD target '" + std::string(name) +
-                  "'; 'diml doctor' lists those it has");
+      std::string known;
+      for (const std::string& one : simd_targets()) known += (known.empty() ? "" : ", ") + one;
+      throw Error(ErrorKind::unsupported,
+                  "this machine has no SIMD target '" + std::string(name) + "': " + known);
     }
     forced = *found;
   }

@@ -13,10 +13,11 @@ namespace diml::cuda {
 
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  throw Error(std::string("the card failed to ") + what + ": " + cudaGetErrorString(status) +
-              (status == cudaErrorMemoryAllocation
-                   ? " (match fewer grids at a time, or use --matcher cpu)"
-                   : ""));
+  const std::string line =
+      std::string("the card failed to ") + what + ": " + cudaGetErrorString(status);
+  if (status != cudaErrorMemoryAllocation) throw Error(ErrorKind::internal, line);
+  throw Error(ErrorKind::out_of_resources,
+              line + ": match fewer grids at a time, or take the cpu matcher", "matcher");
 }
 
 class Stream {

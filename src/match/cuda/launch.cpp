@@ -49,7 +49,9 @@ std::size_t resident_blocks(const void* kernel, int threads, std::size_t shared)
     int per_processor = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, kernel, threads, shared),
           "set up a kernel");
-    if (per_processor == 0) throw Error("this card is too small for the kernel: use --matcher cpu");
+    if (per_processor == 0)
+      throw Error(ErrorKind::unsupported,
+                  "this card is too small for the kernel: take the cpu matcher", "matcher");
     blocks = static_cast<std::size_t>(per_processor) *
              static_cast<std::size_t>(attribute(cudaDevAttrMultiProcessorCount));
   }

@@ -77,7 +77,8 @@ TransportPlan network_simplex(MatrixView cost, const Marginals& marginals) {
   using Simplex = lemon::NetworkSimplex<Graph, std::int64_t, std::int64_t>;
   Simplex simplex(graph);
   if (simplex.supplyMap(supplies).costMap(costs).run() != Simplex::OPTIMAL) {
-    throw Error("exact transport found no optimum: the marginals must be finite and sum to 1");
+    throw Error(ErrorKind::internal,
+                "exact transport found no optimum: the marginals must be finite and sum to 1");
   }
 
   TransportPlan plan{

@@ -6,7 +6,7 @@
 
 #include "diml/network.h"
 #include "diml/process_group.h"
-#include "diml/train.h"
+#include "diml/train_call.h"
 
 namespace diml {
 
@@ -30,9 +30,6 @@ struct TorchPlugin {
   std::vector<KindRow> (*miners)();
   std::vector<KindRow> (*samplers)();
 };
-
-// With the TORCH feature; see join_processes().
-std::unique_ptr<ProcessGroup> join_torch_processes(ProcessPlace place, const std::string& remedy);
 
 // Looked for in DIML_PLUGINS, beside the program, and in ../lib/diml from there. Throws with the
 // remedy where it is not found or cannot be loaded.

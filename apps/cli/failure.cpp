@@ -1,0 +1,82 @@
+#include "failure.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "base/system_error.h"
+
+namespace diml::cli {
+namespace {
+
+struct Flag {
+  std::string_view parameter;  // as the library calls it
+  const char* flag;
+  const char* hint;
+};
+
+// Where the hint is more than the parameter with dashes before it.
+constexpr std::array kFlags = {
+    Flag{"duplicates", "--replace", "--replace takes the new one"},
+    Flag{"matcher", "--matcher", "--matcher cpu"},
+    Flag{"model", "--model", "--model names it"},
+    Flag{"out", "--out", "--out RUN"},
+    Flag{"resume", "--resume", "--resume goes on with it"},
+    Flag{"skip_bad", "--skip-bad", "--skip-bad goes on without it"},
+    Flag{"storage", "--storage", "--storage float16 takes half of it"},
+};
+
+// "diml index build": the innermost one was named last.
+const CLI::App& innermost(const CLI::App& command) {
+  const auto chosen = command.get_subcommands();
+  return chosen.empty() ? command : innermost(*chosen.front());
+}
+
+}  // namespace
+
+const char* const kExitCodes =
+    "Exit codes: 0 done; 1 it could not be done, and one line on standard error says why; 2 the "
+    "call itself is wrong; 70 a mistake of diml.";
+
+Error current_error() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return {ErrorKind::out_of_resources, "out of memory: take fewer images at a time", "storage"};
+  } catch (const std::filesystem::filesystem_error& error) {
+    return system_error(error.path1().string() + ": cannot be used", error.code());
+  } catch (const std::system_error& error) {  // threads that cannot be started
+    return {kind_of_errno(error.code().value()), error.what()};
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    return {ErrorKind::internal,
+            "an error that was not expected: " + text.substr(0, text.find('\n'))};
+  }
+}
+
+Error with_flag(const Error& error, const CLI::App& command) {
+  const std::string_view parameter = error.parameter();
+  if (parameter.empty()) return error;
+  std::string flag = "--" + std::string(parameter);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  std::string hint = flag;
+  for (const Flag& known : kFlags) {
+    if (known.parameter != parameter) continue;
+    flag = known.flag;
+    hint = known.hint;
+  }
+  if (innermost(command).get_option_no_throw(flag) == nullptr) return error;
+  return with_context(error, "", " (" + hint + ")");
+}
+
+int exit_code_of(ErrorKind kind) {
+  constexpr int kMistakeOfDiml = 70;  // EX_SOFTWARE of sysexits.h
+  return kind == ErrorKind::internal ? kMistakeOfDiml : 1;
+}
+
+}  // namespace diml::cli

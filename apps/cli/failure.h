@@ -1,0 +1,22 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "diml/error.h"
+
+namespace diml::cli {
+
+// The exception that is being handled, as an error with a kind: the library's own as they are, the
+// standard library's by what they mean.
+Error current_error();
+
+// With the flag that sets error.parameter(), where the command that ran has it: "(--skip-bad goes
+// on without it)".
+Error with_flag(const Error& error, const CLI::App& command);
+
+int exit_code_of(ErrorKind kind);
+
+// For --help.
+extern const char* const kExitCodes;
+
+}  // namespace diml::cli

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "diml/network.h"
+
+namespace diml {
+
+// On LibTorch, BatchNorm folded.
+std::unique_ptr<Network> make_torch_network(const Model& model, const NetworkParams& params);
+
+// Anybody's network as a TorchScript file: a module that maps [B, 3, H, W] to [B, C, h, w]. Throws
+// where the module does something else.
+std::unique_ptr<Network> load_torchscript_network(const std::string& path,
+                                                  const NetworkParams& params);
+
+}  // namespace diml
