@@ -29,4 +29,12 @@ void avoid_broken_amx() {
   if (broken) ::setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
 }
 
+namespace {
+
+// oneDNN reads the variable once, when it is first used, and LibTorch may be the first to use it.
+// So the variable is set when the program or the plugin is loaded.
+[[maybe_unused]] const bool kSetOnLoading = (avoid_broken_amx(), true);
+
+}  // namespace
+
 }  // namespace diml
