@@ -67,6 +67,28 @@ std::string reason_of(int code, const Environment& environment) {
   }
 }
 
+ErrorKind kind_of(int code) {
+  switch (code) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EIO:
+    case ENOMEM:
+    case MDB_MAP_FULL:
+    case MDB_MAP_RESIZED:
+    case MDB_READERS_FULL:
+      return ErrorKind::out_of_resources;
+    case MDB_INVALID:
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+    case MDB_PANIC:
+    case MDB_BAD_TXN:
+      return ErrorKind::damaged;
+    default:
+      return ErrorKind::bad_input;
+  }
+}
+
 // LMDB maps its table of readers and writes there: on a full disk that would end the process. So
 // the disk's room is taken first. What else goes wrong is told by opening the file.
 int take_room_for_lock(const std::string& path) {
@@ -175,7 +197,7 @@ void Environment::open_tables(Wanted wanted) {
 }
 
 void Environment::check(int code) const {
-  if (code != 0) throw Error(reason_of(code, *this));
+  if (code != 0) throw Error(kind_of(code), reason_of(code, *this));
 }
 
 Transaction::Transaction(std::shared_ptr<Environment> environment, GalleryAccess access)

@@ -188,7 +188,8 @@ std::vector<std::int64_t> Gallery::add(std::span<const NewItem> items, GridSetVi
     const std::string path_key = gallery::path_key(item.path);
     if (const auto there = transaction.find(Table::paths, gallery::bytes_of(path_key))) {
       if (duplicates == Duplicates::refuse) {
-        throw Error(item.path + ": is in the gallery already: --replace takes the new one");
+        throw Error(ErrorKind::conflict,
+                    item.path + ": is in the gallery already: --replace takes the new one");
       }
       remove_item(transaction, gallery::id_of(*there));
     }
@@ -219,7 +220,8 @@ void Gallery::remove(std::span<const std::int64_t> ids) {
   for (const std::int64_t id : ids) {
     if (!done.insert(id).second) continue;
     if (!remove_item(transaction, id)) {
-      throw Error(folder() + ": has no item " + std::to_string(id) + ": nothing was removed");
+      throw Error(ErrorKind::not_found,
+                  folder() + ": has no item " + std::to_string(id) + ": nothing was removed");
     }
   }
   next_revision(transaction);

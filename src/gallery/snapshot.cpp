@@ -15,8 +15,9 @@ using gallery::Transaction;
 namespace {
 
 [[noreturn]] void refuse_damaged(const std::string& folder, std::int64_t id) {
-  throw Error(folder + ": item " + std::to_string(id) + " is damaged: 'diml index verify " +
-              folder + "' tells of all that are");
+  throw Error(ErrorKind::damaged, folder + ": item " + std::to_string(id) +
+                                      " is damaged: 'diml index verify " + folder +
+                                      "' tells of all that are");
 }
 
 }  // namespace
@@ -79,15 +80,15 @@ Bytes GallerySnapshot::item_record(std::int64_t id) const {
   const auto record = transaction_->find(Table::items, gallery::key_of(id));
   if (record) return *record;
   if (contains(id)) refuse_damaged(folder(), id);
-  throw Error(folder() + ": has no item " + std::to_string(id) +
-              ": 'diml index info' tells which ids there are");
+  throw Error(ErrorKind::not_found, folder() + ": has no item " + std::to_string(id) +
+                                        ": 'diml index info' tells which ids there are");
 }
 
 Bytes GallerySnapshot::global_record(std::int64_t id) const {
   const auto record = transaction_->find(Table::globals, gallery::key_of(id));
   if (record) return *record;
-  throw Error(folder() + ": has no item " + std::to_string(id) +
-              ": 'diml index info' tells which ids there are");
+  throw Error(ErrorKind::not_found, folder() + ": has no item " + std::to_string(id) +
+                                        ": 'diml index info' tells which ids there are");
 }
 
 GalleryItem GallerySnapshot::item(std::int64_t id) const {

@@ -26,10 +26,11 @@ Decoded decode(Bytes bytes, std::size_t most_pixels) {
 #if DIML_HAS_WEBP
     return images::decode_webp(bytes, most_pixels);
 #else
-    throw Error("is WebP, which this build cannot read: install libwebp-dev and build again");
+    throw Error(ErrorKind::unsupported,
+                "is WebP, which this build cannot read: install libwebp-dev and build again");
 #endif
   }
-  throw Error("is no JPEG, PNG or WebP image");
+  throw Error(ErrorKind::unsupported, "is no JPEG, PNG or WebP image");
 }
 
 }  // namespace
@@ -37,9 +38,10 @@ Decoded decode(Bytes bytes, std::size_t most_pixels) {
 void images::check_size(std::size_t width, std::size_t height, std::size_t most_pixels) {
   if (width == 0 || height == 0) throw Error("has no pixels");
   if (height > most_pixels / width) {
-    throw Error("has " + std::to_string(width) + " x " + std::to_string(height) +
-                " pixels, more than the " + std::to_string(most_pixels) +
-                " allowed: make it smaller");
+    throw Error(ErrorKind::out_of_resources,
+                "has " + std::to_string(width) + " x " + std::to_string(height) +
+                    " pixels, more than the " + std::to_string(most_pixels) +
+                    " allowed: make it smaller");
   }
 }
 
@@ -54,7 +56,7 @@ Image read_image(const std::string& path, const DecodeParams& params) {
   try {
     return decode_image(bytes, params);
   } catch (const Error& error) {
-    throw Error(path + ": " + error.what());
+    throw Error(error.kind(), path + ": " + error.what());
   }
 }
 
