@@ -19,13 +19,16 @@
 #include <thread>
 #include <vector>
 
-#include <httplib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
+#include "server/http_client.h"
+
 namespace {
 
+using diml::test::HttpClient;
+using diml::test::HttpResult;
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
@@ -85,11 +88,7 @@ class LoadClient {
         photo_(photo),
         tally_(tally),
         random_(static_cast<unsigned>(number)),
-        client_("127.0.0.1", port) {
-    client_.set_keep_alive(true);
-    client_.set_read_timeout(60);
-    client_.set_tcp_nodelay(true);
-  }
+        client_(port) {}
 
   void run() {
     while (!tally_.stop) {
@@ -101,7 +100,7 @@ class LoadClient {
       } else if (dice < 90) {
         post("explain", "/v1/explain", {{"source", id()}, {"target", id()}});
       } else if (dice < 96) {
-        timed("photo", 200, [&] { return client_.Post("/v1/search", photo_, "image/jpeg"); });
+        timed("photo", 200, [&] { return client_.post("/v1/search", photo_, "image/jpeg"); });
       } else if (dice < 98 || own_.empty()) {
         add();
       } else {
@@ -116,22 +115,22 @@ class LoadClient {
   template <class Call>
   std::string timed(const std::string& kind, int status, Call call) {
     const auto start = Clock::now();
-    const httplib::Result answer = call();
+    const HttpResult answer = call();
     const double took = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     const std::lock_guard lock(tally_.mutex);
     tally_.milliseconds[kind].push_back(took);
     if (answer && answer->status == status) return answer->body;
-    tally_.errors.push_back(kind + ": " + (answer ? answer->body : to_string(answer.error())));
+    tally_.errors.push_back(kind + ": " + (answer ? answer->body : "no answer"));
     return "";
   }
   void post(const std::string& kind, const std::string& path, const Json& body) {
-    timed(kind, 200, [&] { return client_.Post(path, body.dump(), "application/json"); });
+    timed(kind, 200, [&] { return client_.post(path, body.dump(), "application/json"); });
   }
   void add() {
     const std::string name =
         "load-" + std::to_string(number_) + "-" + std::to_string(added_++) + ".jpg";
     const std::string answer = timed("add", 201, [&] {
-      return client_.Post("/v1/items", {{"image", photo_, name, "image/jpeg"}});
+      return client_.post("/v1/items", {{"image", photo_, name, "image/jpeg"}});
     });
     if (answer.empty()) return;
     own_.push_back(Json::parse(answer).at("ids")[0]);
@@ -141,7 +140,7 @@ class LoadClient {
   void remove() {
     const std::int64_t gone = own_.back();
     own_.pop_back();
-    timed("delete", 200, [&] { return client_.Delete("/v1/items/" + std::to_string(gone)); });
+    timed("delete", 200, [&] { return client_.remove("/v1/items/" + std::to_string(gone)); });
     const std::lock_guard lock(tally_.mutex);
     tally_.mine.erase(gone);
   }
@@ -151,23 +150,23 @@ class LoadClient {
   const std::string& photo_;
   Tally& tally_;
   std::mt19937 random_;
-  httplib::Client client_;
+  HttpClient client_;
   std::vector<std::int64_t> own_;
   int added_ = 0;
 };
 
-double megabytes(httplib::Client& client) {
+double megabytes(HttpClient& client) {
   const std::string name = "\nprocess_resident_memory_bytes ";
-  const std::string text = client.Get("/metrics")->body;
+  const std::string text = client.get("/metrics")->body;
   return std::stod(text.substr(text.find(name) + name.size())) / 1e6;
 }
 
 // What was added and not deleted is there, the rest is not, and nothing else is missing.
-std::string lost_items(httplib::Client& client, std::int64_t before, std::set<std::int64_t> mine) {
+std::string lost_items(HttpClient& client, std::int64_t before, std::set<std::int64_t> mine) {
   std::int64_t others = 0;
   for (std::size_t offset = 0;; offset += 1000) {
     const std::string path = "/v1/items?limit=1000&offset=" + std::to_string(offset);
-    const Json page = Json::parse(client.Get(path)->body);
+    const Json page = Json::parse(client.get(path)->body);
     for (const Json& item : page.at("items")) {
       if (mine.erase(item.at("id")) == 0) ++others;
     }
@@ -181,9 +180,8 @@ std::string lost_items(httplib::Client& client, std::int64_t before, std::set<st
 int load(const std::string& program, const std::string& gallery, const std::string& photo,
          double seconds, int clients) {
   const ServerProcess server(program, gallery);
-  httplib::Client client("127.0.0.1", server.port());
-  client.set_read_timeout(60);
-  const std::int64_t items = Json::parse(client.Get("/v1/gallery")->body).at("items");
+  HttpClient client(server.port());
+  const std::int64_t items = Json::parse(client.get("/v1/gallery")->body).at("items");
   Tally tally;
   std::vector<std::thread> threads;
   for (int c = 0; c < clients; ++c) {

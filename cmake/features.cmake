@@ -177,30 +177,11 @@ macro(diml_look_for_GALLERY)
 endmacro()
 
 macro(diml_look_for_SERVER)
-  find_path(DIML_HTTPLIB_INCLUDE httplib.h)
-  find_library(DIML_HTTPLIB_LIBRARY cpp-httplib)
-  find_package(OpenSSL QUIET)
-  # As Debian's library was compiled; the classes differ without.
-  set(DIML_HTTPLIB_DEFINITIONS CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
-  if(DIML_WITH_GALLERY AND DIML_WITH_IMAGES AND (DIML_WITH_ONEDNN OR DIML_WITH_TORCH) AND OPENSSL_FOUND
-      AND DIML_HTTPLIB_INCLUDE AND DIML_HTTPLIB_LIBRARY)
-    # The server overrides what later versions of the library declare otherwise.
-    diml_probe(SERVER LIBRARIES ${DIML_HTTPLIB_LIBRARY} INCLUDES ${DIML_HTTPLIB_INCLUDE} ${OPENSSL_INCLUDE_DIR}
-      DEFINITIONS ${DIML_HTTPLIB_DEFINITIONS} CODE "
-      #include <httplib.h>
-      struct Ours : httplib::Server {
-        bool one(httplib::Stream& stream, bool& closed) { return process_request(stream, false, closed, {}); }
-        bool process_and_close_socket(socket_t) override { return true; }
-      };
-      int main() { return Ours().is_valid() ? 0 : 1; }")
-    if(DIML_SERVER_BROKEN)
-      file(STRINGS ${DIML_HTTPLIB_INCLUDE}/httplib.h diml_httplib REGEX "define CPPHTTPLIB_VERSION ")
-      string(REGEX REPLACE ".*\"(.*)\".*" "\\1" diml_httplib "${diml_httplib}")
-      if(diml_httplib VERSION_GREATER_EQUAL 0.12)
-        set(DIML_SERVER_UNSUPPORTED
-          "it works with cpp-httplib 0.11 and not with ${diml_httplib}, which is installed")
-      endif()
-    endif()
+  # Boost's headers alone: no library of it is linked.
+  find_path(DIML_BOOST_INCLUDE boost/beast/http/parser.hpp)
+  if(DIML_WITH_GALLERY AND DIML_WITH_IMAGES AND (DIML_WITH_ONEDNN OR DIML_WITH_TORCH) AND DIML_BOOST_INCLUDE)
+    diml_probe(SERVER INCLUDES ${DIML_BOOST_INCLUDE}
+      CODE "#include <boost/beast/http.hpp>\nint main() { return boost::beast::http::request_parser<boost::beast::http::string_body>().is_done(); }")
     set(DIML_WITH_SERVER ${DIML_SERVER_WORKS})
   endif()
 endmacro()
@@ -277,7 +258,7 @@ diml_feature(TORCH "training, TorchScript models" "libtorch-dev libyaml-cpp-dev"
 diml_feature(NCCL "training on several GPUs" "NCCL")
 diml_feature(GALLERY "galleries that are searched" "liblmdb-dev nlohmann-json3-dev")
 diml_feature(FAISS "approximate search of large galleries" "libfaiss-dev")
-diml_feature(SERVER "galleries over HTTP, and their page" "libcpp-httplib-dev")
+diml_feature(SERVER "galleries over HTTP, and their page" "libboost-dev")
 diml_feature(CLI "the diml program" "libcli11-dev nlohmann-json3-dev")
 diml_feature(TESTS "the tests" "libgtest-dev")
 diml_feature(BENCHMARKS "the benchmarks" "libbenchmark-dev")

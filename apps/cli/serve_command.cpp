@@ -73,6 +73,7 @@ void ServeCommand::run() {
     why_no_photos = std::string("this server cannot take photos: ") + error.what();
     warn(why_no_photos);
   }
+  params.log = [this](const std::string& line) { warn(line); };
   const Interrupt interrupt;
   Server server(opened, std::move(embedder), why_no_photos, params);
   const bool here =

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,6 +42,9 @@ struct ServerParams {
   std::string matcher = "auto";
   int threads = 0;  // of one search or one forward pass
   ServerLimits limits{};
+  // Gets one line for each answer of 500 and above: method, path, status and the error. From any
+  // thread, one at a time; it must not throw.
+  std::function<void(const std::string& line)> log{};
 };
 
 // A gallery over HTTP, with a page for people. It serves from construction on, on threads of its

@@ -98,10 +98,10 @@ std::shared_ptr<LmdbStore> LmdbStore::create(const std::string& folder, const Gr
   check_grid_shape(format.cells_per_grid, format.dim);
   std::error_code failed;
   if (fs::exists(folder + "/data.mdb", failed)) {
-    throw Error(ErrorKind::conflict,
-                folder +
-                    ": is there already: 'diml index add' goes on with it; a new one needs "
-                    "another folder");
+    throw Error(
+        ErrorKind::conflict,
+        folder +
+            ": is a gallery already: open it to go on with it; a new one needs another folder");
   }
   if (!is_empty_or_absent(folder)) {
     throw Error(ErrorKind::conflict,

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "connection.h"
+#include "patience.h"
 
 namespace diml::server {
 
@@ -17,14 +17,16 @@ struct Call {
   std::string content_type;
   std::string body;
   std::string known_tag;  // If-None-Match
-  Clock::time_point deadline;
+  Patience patience;
 };
+
+using HeaderList = std::vector<std::pair<std::string, std::string>>;
 
 struct Reply {
   int status = 200;
   std::string type = "application/json";
   std::string body{};
-  std::vector<std::pair<std::string, std::string>> headers{};
+  HeaderList headers{};
 };
 
 }  // namespace diml::server

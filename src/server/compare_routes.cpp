@@ -1,110 +1,72 @@
 // Two images: how similar, and why.
 
-#include "diml/error.h"
 #include "diml/explain.h"
 #include "routes.h"
-#include "schemas.h"
 
 namespace diml::server {
 namespace {
 
-constexpr std::size_t kPairsListed = 64;
-
-// The exact optimum, or the plan that search takes. Both by one call: match().
-Solver solver_of(const Input& input) {
-  const Solver fastest = is_available(Solver::cpu) ? Solver::cpu : Solver::reference;
-  if (input.word("solver", {"entropic", "exact"}, "entropic") == "entropic") return fastest;
+// Both plans by one call: match().
+MatchParams match_of(const PairRequest& asked) {
+  MatchParams match = asked.match;
+  match.transport.solver = is_available(Solver::cpu) ? Solver::cpu : Solver::reference;
+  if (asked.plan == Plan::entropic) return match;
   if (!is_available(Solver::exact)) {
     throw Refusal(422, "this server was built without exact transport: take 'entropic'");
   }
-  return Solver::exact;
+  match.transport.solver = Solver::exact;
+  return match;
 }
 
-struct Pairing {
-  Explanation explanation;
-  std::size_t pairs = 0;
-};
-
-Pairing explained(Service& service, const Call& call) {
-  struct Wanted {
+// answer: of the explanation, on a worker.
+template <class Answer>
+auto explained(Service& service, const Call& call, const PairRequest& asked, Answer answer) {
+  const MatchParams match = match_of(asked);
+  struct Subjects {
     Subject source;
     Subject target;
-    MatchParams match;
-    std::size_t pairs;
   };
-  Wanted wanted = service.work(call, [&] {
-    const Input input(call);
-    input.expect_only({"source", "target", "marginals", "lambda", "solver", "pairs"});
-    Wanted made{service.subject(input, "source", "source"),
-                service.subject(input, "target", "target"), service.match_params(input),
-                input.whole("pairs", 0, kMostCells * kMostCells, kPairsListed)};
-    made.match.transport.solver = solver_of(input);
-    return made;
+  Subjects both = service.work(call, [&] {
+    return Subjects{service.subject(asked.source), service.subject(asked.target)};
   });
   // Two photos go through the network together.
-  std::vector<Image> images;
-  const bool both = wanted.source.image && wanted.target.image;
-  if (both) {
-    images.push_back(std::move(*wanted.source.image));
-    images.push_back(std::move(*wanted.target.image));
+  if (both.source.image && both.target.image) {
+    std::vector<Image> images;
+    images.push_back(std::move(*both.source.image));
+    images.push_back(std::move(*both.target.image));
     const StoredGrids grids = service.embed(call, std::move(images));
     return service.work(call, [&] {
       const GridSetView view = grids.view();
-      return Pairing{explain(view[0], view[1], wanted.match), wanted.pairs};
+      return answer(explain(view[0], view[1], match));
     });
   }
-  const StoredGrids source = service.grid_of(call, std::move(wanted.source));
-  const StoredGrids target = service.grid_of(call, std::move(wanted.target));
-  return service.work(call, [&] {
-    return Pairing{explain(source.view()[0], target.view()[0], wanted.match), wanted.pairs};
-  });
-}
-
-Reply compare(Service& service, const Call& call) {
-  const Explanation why = explained(service, call).explanation;
-  const TransportParams& transport = why.params.transport;
-  return json_reply({{"score", why.score},
-                     {"cosine", why.cosine},
-                     {"total", why.total()},
-                     {"params",
-                      {{"marginals", name_of(why.params.marginals)},
-                       {"lambda", transport.lambda},
-                       {"solver", name_of(transport.solver)}}},
-                     {"fallbacks",
-                      {{"uniform_source", why.fallbacks.uniform_source},
-                       {"uniform_target", why.fallbacks.uniform_target},
-                       {"log_domain", why.fallbacks.log_domain}}},
-                     {"iterations", why.iterations},
-                     {"converged", why.converged}});
-}
-
-Reply explain_pair(Service& service, const Call& call) {
-  const Pairing pairing = explained(service, call);
+  const StoredGrids source = service.grid_of(call, std::move(both.source));
+  const StoredGrids target = service.grid_of(call, std::move(both.target));
   return service.work(call,
-                      [&] { return Reply{.body = to_json(pairing.explanation, pairing.pairs)}; });
+                      [&] { return answer(explain(source.view()[0], target.view()[0], match)); });
+}
+
+Answered<ComparisonAnswer> compare(Service& service, const Call& call, const PairRequest& asked) {
+  return explained(service, call, asked,
+                   [](const Explanation& why) { return Answered(ComparisonAnswer(why)); });
+}
+
+Answered<ExplanationAnswer> explain_pair(Service& service, const Call& call,
+                                         const ExplainRequest& asked) {
+  return explained(service, call, asked, [&](const Explanation& why) {
+    return Answered(ExplanationAnswer(why, asked.pairs));
+  });
 }
 
 }  // namespace
 
 std::vector<Route> compare_routes() {
-  const Json request = joined_content(
-      {json_content("PairRequest", {{"source", {{"id", 0}}}, {"target", {{"id", 1}}}}),
-       form_content({"source", "target"}, {"marginals", "lambda", "solver", "pairs"})});
   return {
-      {.method = "POST",
-       .path = "/v1/compare",
-       .summary = "How similar two images are: ids, photos or grids",
-       .request = request,
-       .answer = "Comparison",
-       .refusals = {404},
-       .handle = compare},
-      {.method = "POST",
-       .path = "/v1/explain",
-       .summary = "Why: every pair of cells with what it adds to the score",
-       .request = request,
-       .answer = "Explanation",
-       .refusals = {404},
-       .handle = explain_pair},
+      route("POST", "/v1/compare", compare,
+            {.summary = "How similar two images are: ids, photos or grids", .refusals = {404}}),
+      route("POST", "/v1/explain", explain_pair,
+            {.summary = "Why: every pair of cells with what it adds to the score",
+             .refusals = {404}}),
   };
 }
 

@@ -1,11 +1,15 @@
 #include "connection.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstring>
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "refusal.h"
 
 namespace diml::server {
 namespace {
@@ -15,49 +19,16 @@ constexpr auto kLookUp = std::chrono::milliseconds(100);  // between looks at `s
 // What a client may go on to send after it was refused, so that it reads why.
 constexpr std::size_t kLingerBytes = std::size_t{64} << 20;
 
-const char* reason_of(int status) {
-  switch (status) {
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 413:
-      return "Payload Too Large";
-    case 414:
-      return "URI Too Long";
-    case 415:
-      return "Unsupported Media Type";
-    case 421:
-      return "Misdirected Request";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Bad Request";
-  }
-}
+iovec piece_of(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
 
 }  // namespace
 
-Clock::time_point after(double seconds) {
-  return Clock::now() +
-         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-Connection::Connection(socket_t socket, const ServerLimits& limits,
-                       const std::atomic<bool>& stopping)
+Connection::Connection(int socket, const ServerLimits& limits, const std::atomic<bool>& stopping)
     : socket_(socket), limits_(limits), stopping_(stopping) {}
+
+Connection::~Connection() {
+  if (socket_ >= 0) ::close(socket_);
+}
 
 Connection::Ready Connection::wait_for(short events, Clock::time_point until) const {
   while (true) {
@@ -73,24 +44,20 @@ Connection::Ready Connection::wait_for(short events, Clock::time_point until) co
 
 bool Connection::wait_for_request() {
   const Clock::time_point until = after(limits_.idle_seconds);
-  while (taken_ == arrived_.size()) {
+  while (unread().empty()) {
     if (stopping_) return false;
     if (wait_for(POLLIN, std::min(until, Clock::now() + kLookUp)) == Ready::yes) break;
     if (Clock::now() >= until) return false;
   }
   deadline_ = after(limits_.receive_seconds);
-  timed_out_ = too_large_ = written_ = false;
   return true;
 }
 
 bool Connection::receive() {
-  if (taken_ == arrived_.size()) {
-    arrived_.clear();
-    taken_ = 0;
-  }
+  arrived_.erase(0, taken_);
+  taken_ = 0;
   if (wait_for(POLLIN, deadline_) == Ready::late) {
-    timed_out_ = true;
-    return false;
+    throw Refusal(408, "the request took too long to arrive");
   }
   const std::size_t before = arrived_.size();
   arrived_.resize(before + kReceived);
@@ -104,80 +71,54 @@ bool Connection::receive() {
 
 std::string Connection::read_head() {
   constexpr std::string_view kEnd = "\r\n\r\n";
-  arrived_.erase(0, taken_);
-  taken_ = 0;
   std::size_t looked_at = 0;
   while (true) {
-    const std::size_t end = arrived_.find(kEnd, looked_at);
-    if (end != std::string::npos && end + kEnd.size() <= limits_.head) {
-      taken_ = end + kEnd.size();
-      return arrived_.substr(0, taken_);
+    const std::string_view text = unread();
+    const std::size_t end = text.find(kEnd, looked_at);
+    if (end != std::string_view::npos && end + kEnd.size() <= limits_.head) {
+      std::string head(text.substr(0, end + kEnd.size()));
+      take(head.size());
+      return head;
     }
-    if (end != std::string::npos || arrived_.size() > limits_.head) {
+    if (end != std::string_view::npos || text.size() > limits_.head) {
       throw Refusal(431, "the headers are larger than " + std::to_string(limits_.head) + " bytes");
     }
-    looked_at = arrived_.size() < kEnd.size() ? 0 : arrived_.size() - kEnd.size();
+    looked_at = text.size() < kEnd.size() ? 0 : text.size() - kEnd.size();
     if (receive()) continue;
-    if (timed_out_) throw Refusal(408, "the headers took too long to arrive");
-    if (arrived_.empty()) return "";
+    if (unread().empty()) return "";
     throw Refusal(400, "the request is cut off");
   }
 }
 
-void Connection::hand_over(const Head& head) {
-  head_ = head.text;
-  head_taken_ = 0;
-  chunked_ = head.chunked;
-  unread_ = head.content_length;
-  // Chunks have lengths and ends of their own.
-  allowed_ = head.chunked ? limits_.body + limits_.body / 4 + 65536 : head.content_length;
+bool Connection::client_is_gone() const {
+  if (!unread().empty()) return false;
+  char next = 0;
+  const ssize_t count = ::recv(socket_, &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
-ssize_t Connection::read(char* bytes, std::size_t size) {
-  if (head_taken_ < head_.size()) {
-    const std::size_t count = std::min(size, head_.size() - head_taken_);
-    std::memcpy(bytes, head_.data() + head_taken_, count);
-    head_taken_ += count;
-    return static_cast<ssize_t>(count);
-  }
-  if (allowed_ == 0) {
-    too_large_ = chunked_;
-    return -1;
-  }
-  if (taken_ == arrived_.size() && !receive()) return timed_out_ ? -1 : 0;
-  const std::size_t count =
-      std::min({size, arrived_.size() - taken_, static_cast<std::size_t>(allowed_)});
-  std::memcpy(bytes, arrived_.data() + taken_, count);
-  taken_ += count;
-  allowed_ -= count;
-  unread_ -= std::min<std::uint64_t>(unread_, count);
-  return static_cast<ssize_t>(count);
-}
+void Connection::begin_answer() { deadline_ = after(limits_.receive_seconds); }
 
-ssize_t Connection::write(const char* bytes, std::size_t size) {
-  // From the first byte of an answer on the time runs for the answer.
-  if (!written_) deadline_ = after(limits_.receive_seconds);
-  written_ = true;
-  std::size_t sent = 0;
-  while (sent < size) {
-    if (wait_for(POLLOUT, deadline_) == Ready::late) return -1;
-    const ssize_t count = ::send(socket_, bytes + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) return -1;
-    sent += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+bool Connection::write(std::string_view first, std::string_view second) {
+  std::array<iovec, 2> pieces = {piece_of(first), piece_of(second)};
+  msghdr message{};
+  message.msg_iov = pieces.data();
+  message.msg_iovlen = pieces.size();
+  std::size_t left = first.size() + second.size();
+  while (left > 0) {
+    if (wait_for(POLLOUT, deadline_) == Ready::late) return false;
+    const ssize_t count = ::sendmsg(socket_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK) return false;
+    auto sent = static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+    left -= sent;
+    for (iovec& piece : pieces) {
+      const std::size_t of_it = std::min(sent, piece.iov_len);
+      piece.iov_base = static_cast<char*>(piece.iov_base) + of_it;
+      piece.iov_len -= of_it;
+      sent -= of_it;
+    }
   }
-  return static_cast<ssize_t>(size);
-}
-
-void Connection::refuse(const Refusal& refusal) {
-  const std::string body = error_json(refusal.line());
-  const std::string status = std::to_string(refusal.status()) + " " + reason_of(refusal.status());
-  std::string answer = "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\n" +
-                       "Content-Length: " + std::to_string(body.size()) + "\r\n" +
-                       "X-Content-Type-Options: nosniff\r\nConnection: close\r\n";
-  if (refusal.status() == kBusy) answer += "Retry-After: 1\r\n";
-  if (refusal.status() == 401) answer += "WWW-Authenticate: Bearer\r\n";
-  answer += "\r\n" + body;
-  (void)write(answer.data(), answer.size());
+  return true;
 }
 
 void Connection::close(double linger_seconds) {
@@ -191,22 +132,7 @@ void Connection::close(double linger_seconds) {
     dropped += static_cast<std::size_t>(count);
   }
   ::close(socket_);
-}
-
-bool Connection::is_readable() const {
-  return taken_ < arrived_.size() || wait_for(POLLIN, deadline_) == Ready::yes;
-}
-
-bool Connection::is_writable() const { return wait_for(POLLOUT, deadline_) == Ready::yes; }
-
-void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
-  ip.clear();
-  port = 0;
-}
-
-void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
-  ip.clear();
-  port = 0;
+  socket_ = -1;
 }
 
 }  // namespace diml::server

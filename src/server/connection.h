@@ -1,72 +1,57 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <string>
-
-#include <httplib.h>
+#include <string_view>
 
 #include "diml/server.h"
-#include "head.h"
-#include "refusal.h"
+#include "patience.h"
 
 namespace diml::server {
 
-using Clock = std::chrono::steady_clock;
-
-Clock::time_point after(double seconds);
-
-// A client's socket, with a bound on everything it may do: how long a request takes to arrive, how
-// large it is, how long the answer takes to leave.
-class Connection : public httplib::Stream {
+// A client's socket, with a bound on everything the client may do: how long a request takes to
+// arrive, how large its head is, how long the answer takes to leave.
+class Connection {
  public:
-  Connection(socket_t socket, const ServerLimits& limits, const std::atomic<bool>& stopping);
+  // Owns the socket.
+  Connection(int socket, const ServerLimits& limits, const std::atomic<bool>& stopping);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   // Whether a request begins; false when the client is gone, idle for long, or the server stops.
   bool wait_for_request();
-  // Throws Refusal; "" where the client is gone.
+  // Up to and with the empty line; "" where the client is gone. Throws Refusal.
   std::string read_head();
-  // From here on the HTTP library reads: this text, then the body.
-  void hand_over(const Head& head);
 
-  bool timed_out() const { return timed_out_; }
-  bool too_large() const { return too_large_; }
-  bool answered() const { return written_; }
-  // Whether the client has sent what nobody read: the next request would begin in its middle.
-  bool has_unread_body() const { return unread_ > 0; }
+  // What has arrived behind the head and was not taken: of the body, or of the next request.
+  std::string_view unread() const { return std::string_view(arrived_).substr(taken_); }
+  void take(std::size_t bytes) { taken_ += bytes; }
+  // Waits for more of it; false where the client is gone. Throws Refusal 408.
+  bool receive();
 
-  void refuse(const Refusal& refusal);
-  // So that the client gets the answer even while it is still sending.
+  // Whether nobody waits for the answer: the client has closed its side, and sent nothing else.
+  bool client_is_gone() const;
+
+  // From here on time runs for the answer.
+  void begin_answer();
+  // Both parts in one packet where they fit; false where the client does not take them.
+  bool write(std::string_view first, std::string_view second = {});
+
+  // So that the client gets the answer even while it is still sending: what it sends is read for a
+  // moment and dropped.
   void close(double linger_seconds);
-
-  bool is_readable() const override;
-  bool is_writable() const override;
-  ssize_t read(char* bytes, std::size_t size) override;
-  ssize_t write(const char* bytes, std::size_t size) override;
-  void get_remote_ip_and_port(std::string& ip, int& port) const override;
-  void get_local_ip_and_port(std::string& ip, int& port) const override;
-  socket_t socket() const override { return socket_; }
 
  private:
   enum class Ready { yes, late };
   Ready wait_for(short events, Clock::time_point until) const;
-  // More bytes behind arrived_; false at the end, or too late.
-  bool receive();
 
-  socket_t socket_;
+  int socket_;
   const ServerLimits& limits_;
   const std::atomic<bool>& stopping_;
   Clock::time_point deadline_;
-  std::string arrived_;  // and not yet read
+  std::string arrived_;
   std::size_t taken_ = 0;
-  std::string head_;
-  std::size_t head_taken_ = 0;
-  std::uint64_t unread_ = 0;   // of the body, where its length is known
-  std::uint64_t allowed_ = 0;  // of the body
-  bool chunked_ = false;
-  bool timed_out_ = false;
-  bool too_large_ = false;
-  bool written_ = false;
 };
 
 }  // namespace diml::server

@@ -1,48 +1,64 @@
 #include "connection_pool.h"
 
+#include <system_error>
 #include <utility>
+
+#include <unistd.h>
 
 namespace diml::server {
 namespace {
 
-thread_local bool refuses = false;
+// Who comes on top of these while they are being refused is cut off without a word.
+constexpr std::size_t kMostToRefuse = 64;
 
 }  // namespace
 
-bool ConnectionPool::is_refusing() { return refuses; }
-
-ConnectionPool::ConnectionPool(int connections) : most_(static_cast<std::size_t>(connections)) {
-  refuser_ = std::thread([this] { work(to_refuse_, true); });
+ConnectionPool::ConnectionPool(int connections, Handler serve, Handler refuse)
+    : most_(static_cast<std::size_t>(connections)) {
+  to_serve_.handle = std::move(serve);
+  to_refuse_.handle = std::move(refuse);
+  refuser_ = std::thread([this] { work(to_refuse_); });
 }
 
-void ConnectionPool::enqueue(std::function<void()> serve) {
-  const std::lock_guard lock(mutex_);
-  if (busy_ < most_) {
-    // Threads are begun when they are first needed.
-    if (busy_ == threads_.size()) {
-      threads_.emplace_back([this] { work(to_serve_, false); });
-    }
-    ++busy_;
-    to_serve_.tasks.push_back(std::move(serve));
-    to_serve_.arrived.notify_one();
-    return;
+ConnectionPool::~ConnectionPool() { shutdown(); }
+
+// Threads are begun when they are first needed; the system may have none left.
+bool ConnectionPool::has_thread() {
+  if (busy_ == most_) return false;
+  if (busy_ < threads_.size()) return true;
+  try {
+    threads_.emplace_back([this] { work(to_serve_); });
+  } catch (const std::system_error&) {
+    return false;
   }
-  to_refuse_.tasks.push_back(std::move(serve));
-  to_refuse_.arrived.notify_one();
+  return true;
 }
 
-void ConnectionPool::work(Line& line, bool refusing) {
-  refuses = refusing;
+void ConnectionPool::enqueue(int socket) {
+  const std::lock_guard lock(mutex_);
+  if (has_thread()) {
+    ++busy_;
+    to_serve_.sockets.push_back(socket);
+    to_serve_.arrived.notify_one();
+  } else if (to_refuse_.sockets.size() < kMostToRefuse) {
+    to_refuse_.sockets.push_back(socket);
+    to_refuse_.arrived.notify_one();
+  } else {
+    ::close(socket);
+  }
+}
+
+void ConnectionPool::work(Line& line) {
   std::unique_lock lock(mutex_);
   while (true) {
-    line.arrived.wait(lock, [&] { return closed_ || !line.tasks.empty(); });
-    if (line.tasks.empty()) return;
-    const std::function<void()> task = std::move(line.tasks.front());
-    line.tasks.pop_front();
+    line.arrived.wait(lock, [&] { return closed_ || !line.sockets.empty(); });
+    if (line.sockets.empty()) return;
+    const int socket = line.sockets.front();
+    line.sockets.pop_front();
     lock.unlock();
-    task();
+    line.handle(socket);
     lock.lock();
-    if (!refusing) --busy_;
+    if (&line == &to_serve_) --busy_;
   }
 }
 
@@ -53,8 +69,10 @@ void ConnectionPool::shutdown() {
     to_serve_.arrived.notify_all();
     to_refuse_.arrived.notify_all();
   }
-  for (std::thread& thread : threads_) thread.join();
-  refuser_.join();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  if (refuser_.joinable()) refuser_.join();
 }
 
 }  // namespace diml::server

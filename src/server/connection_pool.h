@@ -7,35 +7,38 @@
 #include <thread>
 #include <vector>
 
-#include <httplib.h>
-
 namespace diml::server {
 
 // A thread for each open connection, up to a number; one more tells the others that there are too
 // many. Threads that wait for a client cost next to nothing: what is computed is bounded by
 // Workers.
-class ConnectionPool : public httplib::TaskQueue {
+class ConnectionPool {
  public:
-  explicit ConnectionPool(int connections);
+  using Handler = std::function<void(int socket)>;  // which it closes
 
-  void enqueue(std::function<void()> serve) override;
-  void shutdown() override;
+  ConnectionPool(int connections, Handler serve, Handler refuse);
+  ~ConnectionPool();
+  ConnectionPool(const ConnectionPool&) = delete;
+  ConnectionPool& operator=(const ConnectionPool&) = delete;
 
-  // Whether this thread is there to refuse, not to serve.
-  static bool is_refusing();
+  void enqueue(int socket);
+  // Returns when all that were enqueued are served.
+  void shutdown();
 
  private:
   struct Line {
-    std::deque<std::function<void()>> tasks;
+    std::deque<int> sockets;
     std::condition_variable arrived;
+    Handler handle;
   };
-  void work(Line& line, bool refusing);
+  bool has_thread();
+  void work(Line& line);
 
   std::mutex mutex_;
   Line to_serve_;
   Line to_refuse_;
   std::size_t most_;
-  std::size_t busy_ = 0;  // with a task, or promised one
+  std::size_t busy_ = 0;  // with a socket, or promised one
   bool closed_ = false;
   std::vector<std::thread> threads_;
   std::thread refuser_;

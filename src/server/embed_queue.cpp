@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "refusal.h"
+
 namespace diml::server {
 namespace {
 
@@ -27,7 +29,7 @@ EmbedQueue::~EmbedQueue() {
   thread_.join();
 }
 
-StoredGrids EmbedQueue::embed(Clock::time_point deadline, std::vector<Image> images) {
+StoredGrids EmbedQueue::embed(const Patience& patience, std::vector<Image> images) {
   StoredGrids grids(format_, images.size());
   std::vector<std::shared_ptr<Photo>> photos;
   for (std::size_t i = 0; i < images.size(); ++i) {
@@ -46,8 +48,8 @@ StoredGrids EmbedQueue::embed(Clock::time_point deadline, std::vector<Image> ima
   }
   line_.insert(line_.end(), photos.begin(), photos.end());
   arrived_.notify_one();
-  done_.wait_until(lock, deadline, [&] { return all(begun); });
-  if (!all(begun)) {
+  const Waited waited = wait_with(patience, done_, lock, [&] { return all(begun); });
+  if (waited != Waited::ready) {
     std::erase_if(line_, [&](const auto& one) {
       return std::find(photos.begin(), photos.end(), one) != photos.end();
     });
@@ -55,6 +57,7 @@ StoredGrids EmbedQueue::embed(Clock::time_point deadline, std::vector<Image> ima
     done_.wait(lock, [&] {
       return all([&](const auto& photo) { return photo->state != Photo::State::running; });
     });
+    if (waited == Waited::gone) throw Refusal(kGone, "the client went away");
     throw Refusal(kBusy, "the network did not come to it in time: try again in a moment");
   }
   done_.wait(lock, [&] { return all(ended); });

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <thread>
 
-#include "connection.h"
 #include "diml/gallery_embedder.h"
+#include "patience.h"
 
 namespace diml::server {
 
@@ -20,8 +20,8 @@ class EmbedQueue {
   EmbedQueue(const EmbedQueue&) = delete;
   EmbedQueue& operator=(const EmbedQueue&) = delete;
 
-  // Grids of the gallery's kind, in the order of the images. Refusal kBusy as in Workers.
-  StoredGrids embed(Clock::time_point deadline, std::vector<Image> images);
+  // Grids of the gallery's kind, in the order of the images. Refusal kBusy or kGone as in Workers.
+  StoredGrids embed(const Patience& patience, std::vector<Image> images);
 
   // The short side that images are made to have before they come here.
   std::size_t short_side() const { return embedder_->preprocessing().resize; }

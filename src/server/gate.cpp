@@ -47,26 +47,24 @@ void expect_own_site(const Head& head, const ServerParams& params) {
 
 }  // namespace
 
-void admit(const Head& head, const ServerParams& params) {
+const Route* admit(const Head& head, const ServerParams& params, std::int64_t& id) {
   expect_own_site(head, params);
   const std::string path = head.path();
   const bool is_page =
       find_page_file(path) != nullptr && (head.method == "GET" || head.method == "HEAD");
-  std::int64_t id = -1;
   const Route* route = is_page ? nullptr : &find_route(head.method, path, id);
-  // The HTTP library would leave it lying, and take it for the next request.
   if (head.method != "POST" && head.has_body()) {
     throw Refusal(400, "the request has a body, which " + head.method + " does not take here");
   }
-  if (is_page) return;
-  if (route->access == Access::open) return;
+  if (is_page || route->words.access == Access::open) return route;
   if (!params.token.empty() &&
       !same_secret(head.header("authorization"), "Bearer " + params.token)) {
     throw Refusal(401, "this server wants its token: send the header Authorization: Bearer TOKEN");
   }
-  if (route->access == Access::change && params.changes == ItemChanges::refused) {
+  if (route->words.access == Access::change && params.changes == ItemChanges::refused) {
     throw Refusal(403, "this server does not change its gallery: it was started with --read-only");
   }
+  return route;
 }
 
 }  // namespace diml::server

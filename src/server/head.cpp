@@ -11,9 +11,10 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::size_t kMostHeaders = 100;
-// Partial answers and packed ones: nobody needs them here, and the library's code for them has
-// been a way in before.
-constexpr std::array kDropped = {"range", "accept-encoding", "diml-content-type"};
+// Said twice they would mean one thing to us and another to a proxy in front of us.
+constexpr std::array kSaidOnce = {"authorization", "content-encoding", "content-length",
+                                  "content-type",  "expect",           "host",
+                                  "origin",        "transfer-encoding"};
 
 [[noreturn]] void refuse(const std::string& why) { throw Refusal(400, "the request " + why); }
 
@@ -61,6 +62,7 @@ void parse_request_line(std::string_view line, const ServerLimits& limits, Head&
   if (!target.starts_with('/') || !is_visible(target)) refuse("needs a path that begins with /");
   head.method = method;
   head.target = target;
+  head.version = version == "HTTP/1.0" ? HttpVersion::http_1_0 : HttpVersion::http_1_1;
 }
 
 void take_header(std::string_view line, Head& head) {
@@ -75,22 +77,20 @@ void take_header(std::string_view line, Head& head) {
   }
   const std::string name = lower(line.substr(0, colon));
   if (!head.headers.emplace(name, value).second &&
-      (name == "content-length" || name == "transfer-encoding" || name == "host" ||
-       name == "content-type" || name == "authorization")) {
+      std::find(kSaidOnce.begin(), kSaidOnce.end(), name) != kSaidOnce.end()) {
     refuse("says '" + name + "' twice");
   }
-  if (std::find(kDropped.begin(), kDropped.end(), name) != kDropped.end()) return;
-  const std::string kept =
-      name == "content-type" ? std::string(kBodyType) : std::string(line.substr(0, colon));
-  head.text += kept + ": " + std::string(value) + "\r\n";
 }
 
 void take_body_size(const ServerLimits& limits, Head& head) {
   const std::string encoding = lower(head.header("transfer-encoding"));
   const std::string length = head.header("content-length");
-  if (!encoding.empty()) {
+  if (head.headers.contains("transfer-encoding")) {
     if (encoding != "chunked") throw Refusal(501, "the transfer encoding may be chunked, no other");
-    if (!length.empty()) refuse("has a length and is chunked: one of the two");
+    if (head.headers.contains("content-length")) {
+      refuse("has a length and is chunked: one of the two");
+    }
+    if (head.version == HttpVersion::http_1_0) refuse("is chunked, which HTTP/1.0 does not know");
     head.chunked = true;
   }
   if (head.headers.contains("content-length")) {
@@ -110,7 +110,52 @@ void take_body_size(const ServerLimits& limits, Head& head) {
   }
 }
 
+void take_expectation(Head& head) {
+  if (!head.headers.contains("expect")) return;
+  if (lower(head.header("expect")) != "100-continue") {
+    throw Refusal(417, "this server knows no expectation but 100-continue");
+  }
+  head.expects_continue = head.version == HttpVersion::http_1_1 && head.has_body();
+}
+
+std::string decoded(std::string_view text) {
+  std::string made;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      made += text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    unsigned value = 0;
+    const char* digits = text.data() + i + 1;
+    if (i + 2 >= text.size() || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) {
+      refuse("has an address with a broken %");
+    }
+    made += static_cast<char>(value);
+    i += 2;
+  }
+  return made;
+}
+
 }  // namespace
+
+std::map<std::string, std::string> Head::query() const {
+  std::map<std::string, std::string> fields;
+  const std::size_t mark = target.find('?');
+  if (mark == std::string::npos) return fields;
+  std::string_view rest = std::string_view(target).substr(mark + 1);
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+    if (one.empty()) continue;
+    const std::size_t equals = std::min(one.find('='), one.size());
+    const std::string name = decoded(one.substr(0, equals));
+    const std::string value = decoded(one.substr(std::min(equals + 1, one.size())));
+    if (!fields.emplace(name, value).second) {
+      throw Refusal(400, "'" + name.substr(0, 40) + "' stands twice in the address");
+    }
+  }
+  return fields;
+}
 
 Head parse_head(std::string_view text, const ServerLimits& limits) {
   Head head;
@@ -123,14 +168,13 @@ Head parse_head(std::string_view text, const ServerLimits& limits) {
     if (line.empty() && lines > 0) break;
     if (lines++ == 0) {
       parse_request_line(line, limits, head);
-      head.text = std::string(line) + "\r\n";
     } else {
       if (lines > kMostHeaders) throw Refusal(431, "the request has more than 100 headers");
       take_header(line, head);
     }
   }
-  head.text += kLineEnd;
   take_body_size(limits, head);
+  take_expectation(head);
   return head;
 }
 

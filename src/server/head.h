@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,27 +10,29 @@
 
 namespace diml::server {
 
-// The request line and headers, looked at before the HTTP library sees them: of that the versions
-// in use parse some headers by recursion, unpack bodies without a bound, and read an endless one.
+enum class HttpVersion : std::uint8_t { http_1_0, http_1_1 };
+
+// The request line and headers, checked. Stricter than HTTP: what two readers could understand in
+// two ways is refused.
 struct Head {
   std::string method;
   std::string target;
+  HttpVersion version = HttpVersion::http_1_1;
   std::map<std::string, std::string> headers;  // names in lower case
   std::uint64_t content_length = 0;
   bool chunked = false;
-  std::string text;  // what the HTTP library gets
+  bool expects_continue = false;  // the client waits for a word before it sends the body
+  bool keep_alive = true;         // as far as the client is concerned; RequestParser knows
 
   std::string path() const { return target.substr(0, target.find('?')); }
+  // What stands behind the question mark, decoded. Throws Refusal.
+  std::map<std::string, std::string> query() const;
   std::string header(const std::string& name) const {
     const auto found = headers.find(name);
     return found == headers.end() ? "" : found->second;
   }
   bool has_body() const { return chunked || content_length > 0; }
 };
-
-// The header under which the library, and whoever reads its requests, finds the type of the body.
-// Under its own name the library would take forms apart itself.
-constexpr const char* kBodyType = "Diml-Content-Type";
 
 // text: up to and with the empty line. Throws Refusal.
 Head parse_head(std::string_view text, const ServerLimits& limits);

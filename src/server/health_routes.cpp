@@ -10,62 +10,60 @@
 namespace diml::server {
 namespace {
 
-Reply healthz(Service&, const Call&) { return json_reply({{"status", "ok"}}); }
+Answered<HealthAnswer> healthz(Service&, const Call&, const NoFields&) {
+  return Answered(HealthAnswer{"ok"});
+}
 
-Reply readyz(Service& service, const Call&) {
+Answered<HealthAnswer> readyz(Service& service, const Call&, const NoFields&) {
   if (service.stopping) throw Refusal(kBusy, "the server is about to stop");
   (void)service.gallery.snapshot().revision();  // throws where the gallery cannot be read
-  return json_reply({{"status", "ready"}});
+  return Answered(HealthAnswer{"ready"});
 }
 
-Reply openapi(Service&, const Call&) {
-  static const std::string text = openapi_document().dump(2);
-  return {.body = text};
+Reply openapi(Service& service, const Call&, const NoFields&) {
+  return {.body = openapi_document(service.params).dump(2)};
 }
 
-Reply about_gallery(Service& service, const Call&) {
+std::string name_of_gallery(const Gallery& gallery) {
+  const auto folder = std::filesystem::path(gallery.folder()).lexically_normal();
+  return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+}
+
+// The side of what the network sees, of the photo's short side; 1 where the gallery does not know.
+double crop_of(const GalleryFormat& format) {
+  if (!format.embedding.contains("crop") || !format.embedding.contains("resize")) return 1.0;
+  Preprocessing seen;
+  from_text({{"crop", format.embedding.at("crop")}, {"resize", format.embedding.at("resize")}},
+            seen);
+  return static_cast<double>(seen.crop) / static_cast<double>(seen.resize);
+}
+
+Answered<GalleryAnswer> about_gallery(Service& service, const Call&, const NoFields&) {
   const GalleryFormat& format = service.gallery.format();
   const ServerParams& params = service.params;
   const GridShape shape = shape_of_cells(format.cells_per_grid);
   const std::shared_ptr<const Catalogue> all = service.catalogue();
-  Json labels = Json::array();
-  for (const auto& [label, ids] : all->by_label) {
-    labels.push_back({{"label", label}, {"count", ids.size()}});
-  }
-  const std::filesystem::path folder =
-      std::filesystem::path(service.gallery.folder()).lexically_normal();
-  Json json = {
-      {"name", (folder.has_filename() ? folder : folder.parent_path()).filename().string()},
-      {"items", all->ids.size()},
-      {"rows", shape.rows},
-      {"cols", shape.cols},
-      {"dim", format.dim},
-      {"type", name_of(format.type)},
-      {"photos", service.embedder != nullptr},
-      {"changes", params.changes == ItemChanges::allowed},
-      {"exact", is_available(Solver::exact)},
-      {"labels", std::move(labels)},
-      {"defaults",
-       {{"marginals", name_of(params.match.marginals)},
-        {"lambda", params.match.transport.lambda},
-        {"top", 10},
-        {"rerank", 100}}},
-      {"limits",
-       {{"body_bytes", params.limits.body},
-        {"pixels", params.limits.pixels},
-        {"candidates", params.limits.candidates},
-        {"hits", params.limits.hits}}},
-      {"version", kVersion}};
-  if (format.embedding.contains("crop") && format.embedding.contains("resize")) {
-    Preprocessing seen;
-    from_text({{"crop", format.embedding.at("crop")}, {"resize", format.embedding.at("resize")}},
-              seen);
-    json["crop"] = static_cast<double>(seen.crop) / static_cast<double>(seen.resize);
-  }
-  return json_reply(json);
+  GalleryAnswer answer;
+  answer.name = name_of_gallery(service.gallery);
+  answer.items = all->ids.size();
+  answer.rows = shape.rows;
+  answer.cols = shape.cols;
+  answer.dim = format.dim;
+  answer.type = name_of(format.type);
+  answer.photos = service.embedder != nullptr;
+  answer.changes = params.changes == ItemChanges::allowed;
+  answer.exact = is_available(Solver::exact);
+  answer.crop = crop_of(format);
+  for (const auto& [label, ids] : all->by_label) answer.labels.push_back({label, ids.size()});
+  answer.defaults = {name_of(params.match.marginals), params.match.transport.lambda, kDefaultTop,
+                     kDefaultRerank};
+  answer.limits = {params.limits.body, params.limits.pixels, params.limits.candidates,
+                   params.limits.hits};
+  answer.version = kVersion;
+  return Answered(answer);
 }
 
-Reply metrics(Service& service, const Call&) {
+Reply metrics(Service& service, const Call&, const NoFields&) {
   const auto count = [](std::size_t value) { return static_cast<double>(value); };
   const auto gauge = [&](const std::string& name, const std::string& meaning, double value) {
     return Metrics::line(name, "gauge", meaning, value);
@@ -93,37 +91,15 @@ Reply metrics(Service& service, const Call&) {
 
 std::vector<Route> health_routes() {
   return {
-      {.method = "GET",
-       .path = "/v1/gallery",
-       .summary = "What is served: the shape of its grids, its labels, the limits",
-       .answer = "Gallery",
-       .handle = about_gallery},
-      {.method = "GET",
-       .path = "/healthz",
-       .access = Access::open,
-       .summary = "Whether the process answers",
-       .answer = "Health",
-       .handle = healthz},
-      {.method = "GET",
-       .path = "/readyz",
-       .access = Access::open,
-       .summary = "Whether it takes requests",
-       .answer = "Health",
-       .refusals = {503},
-       .handle = readyz},
-      {.method = "GET",
-       .path = "/metrics",
-       .summary = "Counts and latencies, for Prometheus",
-       .answer_type = "text/plain",
-       .answer = "",
-       .handle = metrics},
-      {.method = "GET",
-       .path = "/openapi.json",
-       .access = Access::open,
-       .summary = "This document",
-       .answer_type = "application/json",
-       .answer = "",
-       .handle = openapi},
+      route("GET", "/v1/gallery", about_gallery,
+            {.summary = "What is served: the shape of its grids, its labels, the limits"}),
+      route("GET", "/healthz", healthz,
+            {.summary = "Whether the process answers", .access = Access::open}),
+      route("GET", "/readyz", readyz,
+            {.summary = "Whether it takes requests", .access = Access::open}),
+      route("GET", "/metrics", metrics,
+            {.summary = "Counts and latencies, for Prometheus", .answer_type = "text/plain"}),
+      route("GET", "/openapi.json", openapi, {.summary = "This document", .access = Access::open}),
   };
 }
 

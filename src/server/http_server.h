@@ -1,36 +1,42 @@
 #pragma once
 
-#include <atomic>
-#include <string>
 #include <thread>
 
-#include <httplib.h>
-
+#include "connection.h"
+#include "connection_pool.h"
+#include "http_message.h"
+#include "listener.h"
 #include "service.h"
 
 namespace diml::server {
 
-// The HTTP library, with our own sockets below it and our own routes above.
-class HttpServer : private httplib::Server {
+// Connections below, routes above: reads requests, has them answered, writes the answers.
+class HttpServer {
  public:
-  // Throws where the address cannot be had.
+  // Serves from here on. Throws where the address cannot be had.
   explicit HttpServer(Service& service);
-  ~HttpServer() override;
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
 
-  int port() const { return port_; }
+  int port() const { return listener_.port(); }
   void stop();
 
  private:
-  bool process_and_close_socket(socket_t socket) override;
-  void answer(const httplib::Request& request, httplib::Response& response,
-              const httplib::ContentReader* reader);
-  void serve(Connection& connection);
-  void listen_until_stopped();
+  void serve(int socket);
+  void refuse(int socket);
+  // Reads one request and answers it.
+  Afterwards answer_one(Connection& connection);
+  // The reply, and the route's name for the metrics.
+  Reply reply_to(const Head& head, RequestParser& parser, Connection& connection,
+                 std::string& name);
+  std::string read_body(const Head& head, RequestParser& parser, Connection& connection,
+                        class BodyRoom& room);
 
   Service& service_;
-  int port_ = 0;
-  std::atomic<bool> ended_{false};
-  std::thread thread_;
+  Listener listener_;
+  ConnectionPool pool_;
+  std::thread acceptor_;
 };
 
 }  // namespace diml::server

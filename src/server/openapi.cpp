@@ -4,7 +4,6 @@
 
 #include "diml/version.h"
 #include "routes.h"
-#include "schemas.h"
 
 namespace diml::server {
 namespace {
@@ -29,49 +28,72 @@ const char* meaning_of(int status) {
       return "The body is of no type that is understood";
     case 422:
       return "The request is well-formed, but cannot be done";
+    case 500:
+      return "Stored data is damaged, or the server made a mistake";
     default:
       return "There is too much to do: try again";
   }
 }
 
-Json responses_of(const Route& route) {
-  Json responses = Json::object();
-  Json content = Json::object();
-  if (!route.answer.empty()) {
-    content[route.answer_type] = {{"schema", schema_ref(route.answer)}};
-  } else {
-    content[route.answer_type] = {{"schema", {{"type", "string"}}}};
-  }
-  responses[std::to_string(route.success)] = {{"description", "Done"}, {"content", content}};
-  std::vector<int> refusals = route.refusals;
-  if (route.access != Access::open) refusals.insert(refusals.end(), {400, 401, 403, 503});
-  if (!route.request.is_null()) refusals.insert(refusals.end(), {408, 413, 415, 422});
+Document responses_of(const Route& route, bool has_body, AnswerSchemas& schemas) {
+  const RouteWords& words = route.words;
+  const Document schema =
+      route.answer != nullptr ? route.answer(schemas) : Document{{"type", "string"}};
+  Document responses = Document::object();
+  responses[std::to_string(words.success)] = {
+      {"description", "Done"}, {"content", {{words.answer_type, {{"schema", schema}}}}}};
+  std::vector<int> refusals = words.refusals;
+  refusals.insert(refusals.end(), {400, 500, 503});
+  if (words.access != Access::open) refusals.insert(refusals.end(), {401, 403});
+  if (has_body) refusals.insert(refusals.end(), {408, 413, 415, 422});
   std::sort(refusals.begin(), refusals.end());
   refusals.erase(std::unique(refusals.begin(), refusals.end()), refusals.end());
   for (const int status : refusals) {
     responses[std::to_string(status)] = {
         {"description", meaning_of(status)},
-        {"content", {{"application/json", {{"schema", schema_ref("Error")}}}}}};
+        {"content", {{"application/json", {{"schema", schemas.of<ErrorAnswer>()}}}}}};
   }
   return responses;
 }
 
-Json operation_of(const Route& route) {
-  Json parameters = route.parameters;
+Document operation_of(const Route& route, const ServerParams& params, AnswerSchemas& schemas) {
+  const RequestInfo request = route.request(params);
+  Document parameters = parameters_of(request);
   if (route.path.find("{id}") != std::string::npos) {
     parameters.push_back({{"name", "id"},
                           {"in", "path"},
                           {"required", true},
                           {"schema", {{"type", "integer"}, {"minimum", 0}}}});
   }
-  Json operation = {{"summary", route.summary}};
-  if (!parameters.empty()) operation["parameters"] = parameters;
-  if (!route.request.is_null()) {
-    operation["requestBody"] = {{"required", true}, {"content", route.request}};
+  const Document content = content_of(request);
+  if (content.contains("application/json")) {
+    schemas.all[request.name] = object_schema(request.fields);
   }
-  operation["responses"] = responses_of(route);
-  if (route.access == Access::open) operation["security"] = Json::array();
+  Document operation = {{"summary", route.words.summary}};
+  if (!parameters.empty()) operation["parameters"] = parameters;
+  if (!content.empty()) operation["requestBody"] = {{"required", true}, {"content", content}};
+  operation["responses"] = responses_of(route, !content.empty(), schemas);
+  if (route.words.access == Access::open) operation["security"] = Document::array();
   return operation;
+}
+
+template <class Object>
+Document object_schema_of() {
+  FieldDescriber describer;
+  Object{}.list(describer);
+  return object_schema(describer.fields);
+}
+
+// What requests refer to.
+void put_down_subjects(Document& schemas) {
+  schemas[ItemReference::kName] = object_schema_of<ItemReference>();
+  schemas[GridInput::kName] = object_schema_of<GridInput>();
+  schemas["Subject"] = {
+      {"description", "An image of the gallery by its id, or a grid from elsewhere"},
+      {"oneOf",
+       {{{"type", "integer"}},
+        reference_to(ItemReference::kName),
+        reference_to(GridInput::kName)}}};
 }
 
 std::string lower(std::string text) {
@@ -81,18 +103,22 @@ std::string lower(std::string text) {
 
 }  // namespace
 
-Json openapi_document() {
-  Json paths = Json::object();
-  for (const Route& route : routes()) paths[route.path][lower(route.method)] = operation_of(route);
+Document openapi_document(const ServerParams& params) {
+  AnswerSchemas schemas;
+  put_down_subjects(schemas.all);
+  Document paths = Document::object();
+  for (const Route& route : routes()) {
+    paths[route.path][lower(route.method)] = operation_of(route, params, schemas);
+  }
   return {{"openapi", "3.0.3"},
           {"info",
            {{"title", "diml"},
             {"version", kVersion},
             {"description", "Image similarity that can say why: a gallery over HTTP."}}},
-          {"security", Json::array({{{"bearer", Json::array()}}, Json::object()})},
+          {"security", Document::array({{{"bearer", Document::array()}}, Document::object()})},
           {"paths", paths},
           {"components",
-           {{"schemas", schemas()},
+           {{"schemas", schemas.all},
             {"securitySchemes", {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
 }
 

@@ -38,7 +38,7 @@ const std::vector<Route>& routes() {
 }
 
 const Route& find_route(const std::string& method, const std::string& path, std::int64_t& id) {
-  // HEAD is GET without the body, which the HTTP library sees to.
+  // HEAD is GET without the body, which is left out when the answer is sent.
   const std::string wanted = method == "HEAD" ? "GET" : method;
   std::string others;
   for (const Route& route : routes()) {
@@ -46,10 +46,10 @@ const Route& find_route(const std::string& method, const std::string& path, std:
     if (route.method == wanted) return route;
     others += (others.empty() ? "" : ", ") + route.method;
   }
-  if (!others.empty()) throw Refusal(405, method + " is not for this path: " + others);
+  if (!others.empty()) {
+    throw Refusal(405, method + " is not for this path: " + others, {{"Allow", others}});
+  }
   throw Refusal(404, "there is no such path: GET /openapi.json has all of them");
 }
-
-Reply json_reply(const Json& json, int status) { return {.status = status, .body = text_of(json)}; }
 
 }  // namespace diml::server

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "call.h"
+#include "answers.h"
+#include "requests.h"
+#include "schemas.h"
 #include "service.h"
 
 namespace diml::server {
@@ -14,20 +18,69 @@ enum class Access {
   change,  // the same, and where changes are allowed
 };
 
+// What the OpenAPI document says of a route besides its fields.
+struct RouteWords {
+  std::string summary{};
+  Access access = Access::read;
+  int success = 200;
+  std::string answer_type = "application/json";
+  std::vector<int> refusals{};  // besides 400, 401, 403, 500, 503, which any may give
+};
+
 // Everything about a route in one place: the router, the OpenAPI document and its test go by it.
 struct Route {
   std::string method;
   std::string path;  // "/v1/items/{id}"
-  Access access = Access::read;
-  std::string summary{};
-  Json parameters = Json::array();  // OpenAPI's, without those in the path
-  Json request = nullptr;           // content by type, or null where there is no body
-  int success = 200;
-  std::string answer_type = "application/json";
-  std::string answer{};         // the schema's name, or "" for other types
-  std::vector<int> refusals{};  // besides 400, 401, 403, 503, which any may give
-  Reply (*handle)(Service&, const Call&) = nullptr;
+  RouteWords words;
+  RequestInfo (*request)(const ServerParams&) = nullptr;
+  Document (*answer)(AnswerSchemas&) = nullptr;  // null for other types than JSON
+  std::function<Reply(Service&, const Call&)> handle{};
 };
+
+// A reply with this answer, written on the thread that computed it.
+template <class Answer>
+struct Answered {
+  explicit Answered(const Answer& answer) : reply{.body = json_of(answer)} {}
+  Reply reply;
+};
+
+// Reads the request and has it answered.
+template <class Request, class Result>
+Result handled(Result (*handle)(Service&, const Call&, const Request&), Service& service,
+               const Call& call) {
+  // Small bodies are parsed at once; to wait for a worker would take longer.
+  constexpr std::size_t kSmall = 65536;
+  const auto parsed = [&] { return Input(call); };
+  const Input input = call.body.size() <= kSmall ? parsed() : service.work(call, parsed);
+  const auto request = read_request<Request>(input, service.params);
+  return handle(service, call, request);
+}
+
+// A route whose types say what it takes and what it answers.
+template <class Request, class Answer>
+Route route(std::string method, std::string path,
+            Answered<Answer> (*handle)(Service&, const Call&, const Request&), RouteWords words) {
+  const int success = words.success;
+  Route made{std::move(method), std::move(path), std::move(words), describe_request<Request>};
+  made.answer = [](AnswerSchemas& schemas) { return schemas.of<Answer>(); };
+  made.handle = [handle, success](Service& service, const Call& call) {
+    Reply reply = handled(handle, service, call).reply;
+    reply.status = success;
+    return reply;
+  };
+  return made;
+}
+
+// A route that answers with something else than JSON.
+template <class Request>
+Route route(std::string method, std::string path,
+            Reply (*handle)(Service&, const Call&, const Request&), RouteWords words) {
+  Route made{std::move(method), std::move(path), std::move(words), describe_request<Request>};
+  made.handle = [handle](Service& service, const Call& call) {
+    return handled(handle, service, call);
+  };
+  return made;
+}
 
 // One table for each file of routes; joined in routes().
 std::vector<Route> health_routes();
@@ -40,7 +93,5 @@ const std::vector<Route>& routes();
 // The route of a request. id: what stands for {id}. Throws Refusal 404, or 405 where another method
 // would do.
 const Route& find_route(const std::string& method, const std::string& path, std::int64_t& id);
-
-Reply json_reply(const Json& json, int status = 200);
 
 }  // namespace diml::server

@@ -1,22 +1,103 @@
 #pragma once
 
-#include "input.h"
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "answer_fields.h"
+#include "request_fields.h"
 
 namespace diml::server {
 
-// What answers and requests are made of, for the OpenAPI document: {"Hit": {...}, ...}.
-Json schemas();
+// The OpenAPI document and its parts: in the order in which they are listed.
+using Document = nlohmann::ordered_json;
 
-// References and parameters, for the tables of routes.
-Json schema_ref(const std::string& name);
-Json query_parameter(const std::string& name, const std::string& type, const std::string& meaning);
+// {"$ref": ...} to a schema of the document.
+Document reference_to(const std::string& name);
 
-// Bodies by type: an image alone, a form with these parts, a JSON object of this schema with an
-// example.
-Json image_content();
-Json form_content(std::initializer_list<std::string_view> files,
-                  std::initializer_list<std::string_view> fields);
-Json json_content(const std::string& schema, Json example);
-Json joined_content(std::initializer_list<Json> contents);
+// What a route takes.
+struct RequestInfo {
+  std::string name;     // of the schema
+  std::string example;  // as JSON; "" where there is none
+  std::vector<Field> fields;
+};
+
+template <class Request>
+RequestInfo describe_request(const ServerParams& params) {
+  FieldDescriber describer;
+  Request(params).list(describer);
+  return {Request::kName, Request::kExample, std::move(describer.fields)};
+}
+
+// Objects, with nothing in them but these fields.
+Document object_schema(const std::vector<Field>& fields);
+// OpenAPI's parameters in the address.
+Document parameters_of(const RequestInfo& request);
+// Bodies by type: JSON, forms, an image alone; null where the fields need none.
+Document content_of(const RequestInfo& request);
+
+// The schemas that answers refer to, by their names.
+class AnswerSchemas {
+ public:
+  // Of a value: a plain one, or a reference to a schema that is put down here.
+  template <class Value>
+  Document of() {
+    if constexpr (is_vector<Value>) {
+      return {{"type", "array"}, {"items", of<typename Value::value_type>()}};
+    } else if constexpr (is_optional<Value>) {
+      Document schema = of<typename Value::value_type>();
+      schema["nullable"] = true;
+      return schema;
+    } else if constexpr (Listed<Value>) {
+      put_down<Value>();
+      return reference_to(Value::kName);
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      return {{"type", "boolean"}};
+    } else if constexpr (std::is_integral_v<Value>) {
+      return {{"type", "integer"}};
+    } else if constexpr (std::is_floating_point_v<Value>) {
+      return {{"type", "number"}};
+    } else if constexpr (std::is_same_v<Value, JsonText>) {
+      return {{"type", "object"}};
+    } else {
+      static_assert(std::is_same_v<Value, std::string>);
+      return {{"type", "string"}};
+    }
+  }
+
+  Document all = Document::object();
+
+ private:
+  // Called by the list of an answer.
+  struct Properties {
+    AnswerSchemas& schemas;
+    Document properties = Document::object();
+    Document required = Document::array();
+
+    template <class Value>
+    void operator()(const char* name, const Value&, const char* meaning = "") {
+      Document schema = schemas.of<Value>();
+      // Next to a reference nothing else is looked at.
+      if (*meaning != '\0' && !schema.contains("$ref")) schema["description"] = meaning;
+      properties[name] = std::move(schema);
+      required.push_back(name);
+    }
+  };
+
+  template <class Answer>
+  void put_down() {
+    if (all.contains(Answer::kName)) return;
+    all[Answer::kName] = nullptr;  // its place, before those that it refers to
+    Properties listed{*this};
+    Answer{}.list(listed);
+    all[Answer::kName] = {{"type", "object"},
+                          {"required", std::move(listed.required)},
+                          {"properties", std::move(listed.properties)},
+                          {"additionalProperties", false}};
+  }
+};
 
 }  // namespace diml::server

@@ -3,12 +3,12 @@
 #include <cstring>
 
 #include "diml/error.h"
+#include "requests.h"
 
 namespace diml::server {
 namespace {
 
 constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
-constexpr double kLargestLambda = 10.0;
 
 GallerySearchParams search_params(const ServerParams& params) {
   return {100, params.match, params.matcher, params.threads, {}};
@@ -53,14 +53,18 @@ Service::~Service() {
 // Another process may add to the gallery as well.
 void Service::watch() {
   auto next = Clock::now();
+  std::string said;
   while (!stopping) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (Clock::now() < next) continue;
     next = Clock::now() + kBetweenLooks;
     try {
       refresh();
-    } catch (const std::exception&) {
-      // A disk that fails is told to those who search; what was loaded stays.
+    } catch (const std::exception& error) {
+      // What was loaded stays; it is said once.
+      if (error.what() != said)
+        log(std::string("the gallery cannot be read anew: ") + error.what());
+      said = error.what();
     }
   }
 }
@@ -98,24 +102,27 @@ Image Service::decode(std::string_view bytes) const {
     return decode_image({first, bytes.size()},
                         {.orientation = Orientation::exif, .most_pixels = params.limits.pixels});
   } catch (const Error& error) {
-    const std::string why = error.what();
-    const bool large = why.find("more than the") != std::string::npos;
-    const bool unknown = why.find("is no JPEG") != std::string::npos;
-    throw Refusal(large ? 413 : unknown ? 415 : 422, "the image " + why);
+    // Whatever is wrong with it, the client sent it.
+    const ErrorKind kind = error.kind();
+    const int status = kind == ErrorKind::out_of_resources ? 413
+                       : kind == ErrorKind::unsupported    ? 415
+                                                           : 422;
+    throw Refusal(status, std::string("the image ") + error.what());
   }
 }
 
 StoredGrids Service::embed(const Call& call, std::vector<Image> images) {
-  return embedder->embed(call.deadline, std::move(images));
+  return embedder->embed(call.patience, std::move(images));
 }
 
 void Service::read_grid(const Json& json, const std::string& name, GridSet& grids,
                         std::size_t place) const {
   const GalleryFormat& format = gallery.format();
-  if (!json.is_object() || !json.contains("cells") || !json["cells"].is_array()) {
+  if (!json.is_object() || !json.contains("cells")) {
     throw Refusal(400, "'" + name + "' needs an id, or cells: a list of lists of numbers");
   }
-  const Json& cells = json["cells"];
+  const auto given = read_object<GridInput>(json, name);
+  const Json& cells = *given.cells;
   if (cells.size() != format.cells_per_grid) {
     throw Refusal(422, "the gallery has grids of " + shape_text(format) + ": '" + name +
                            "' needs " + std::to_string(format.cells_per_grid) + " cells, not " +
@@ -127,7 +134,7 @@ void Service::read_grid(const Json& json, const std::string& name, GridSet& grid
     all.insert(all.end(), one.begin(), one.end());
   }
   std::vector<float> global;
-  if (json.contains("global")) global = vector_in(json["global"], format.dim, name + ".global");
+  if (given.global != nullptr) global = vector_in(*given.global, format.dim, name + ".global");
   try {
     grids.set(place, all, global);
   } catch (const Error& error) {
@@ -142,37 +149,21 @@ GridSet Service::grids_in(const Json& list, const std::string& name) const {
   return grids;
 }
 
-Subject Service::subject(const Input& input, const std::string& name,
-                         const std::string& file_name) const {
+Subject Service::subject(const SubjectInput& given) const {
   Subject subject;
-  if (const FormPart* file = input.file(file_name)) {
-    if (input.field(name) != nullptr) {
-      throw Refusal(400, "send '" + name + "' once: as a file, as an id or as cells");
-    }
-    const Image whole = decode(file->bytes);
+  if (given.file != nullptr) {
+    const Image whole = decode(given.file->bytes);
     subject.image = resize_short_side(whole, embedder->short_side());
     return subject;
   }
-  const Json* given = input.field(name);
-  if (given == nullptr) {
-    throw Refusal(400,
-                  "'" + name + "' is missing: an id of the gallery, {\"cells\": ...}, or " +
-                      (name == file_name ? "a file of that name" : "a file, '" + file_name + "'"));
-  }
-  if (!given->is_object() || given->contains("id")) {
-    if (given->is_object()) {
-      const Json& id = (*given)["id"];
-      if (!id.is_number_integer()) throw Refusal(400, "'" + name + ".id' must be a whole number");
-      subject.id = id.get<std::int64_t>();
-    } else {
-      subject.id = input.integer(name);
-    }
-    expect_item(gallery.snapshot(), *subject.id);
+  if (given.id) {
+    expect_item(gallery.snapshot(), *given.id);
+    subject.id = given.id;
     return subject;
   }
   const GalleryFormat& format = gallery.format();
   GridSet made(1, format.cells_per_grid, format.dim, format.type);
-  read_grid(*given, name, made, 0);
+  read_grid(*given.grid, given.name, made, 0);
   subject.grid.emplace(format, 1);
   std::memcpy(subject.grid->cells_of(0), made[0].cells, subject.grid->grid_bytes());
   std::memcpy(subject.grid->global_of(0), made[0].global, format.dim * sizeof(float));
@@ -191,13 +182,14 @@ StoredGrids Service::grid_of(const Call& call, Subject subject) {
   return embed(call, std::move(images));
 }
 
-MatchParams Service::match_params(const Input& input) const {
-  MatchParams match = params.match;
-  match.marginals = marginal_rule_from(
-      input.word("marginals", {"cross_correlation", "uniform"}, name_of(match.marginals)));
-  match.transport.lambda =
-      input.number("lambda", kSmallestLambda, kLargestLambda, match.transport.lambda);
-  return match;
+void Service::log(const std::string& line) {
+  if (!params.log) return;
+  std::string one = line;
+  for (char& c : one) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';  // paths may hold anything
+  }
+  const std::lock_guard lock(log_mutex_);
+  params.log(one);
 }
 
 }  // namespace diml::server

@@ -11,8 +11,8 @@
 #include "diml/gallery_search.h"
 #include "diml/server.h"
 #include "embed_queue.h"
-#include "input.h"
 #include "metrics.h"
+#include "request_fields.h"
 #include "workers.h"
 
 namespace diml::server {
@@ -39,11 +39,11 @@ class Service {
 
   template <class Work>
   auto work(const Call& call, Work work) -> decltype(work()) {
-    return workers.run(call.deadline, std::move(work));
+    return workers.run(call.patience, std::move(work));
   }
 
-  // On a worker: what lies under this name in the input. file_name: of images.
-  Subject subject(const Input& input, const std::string& name, const std::string& file_name) const;
+  // On a worker: what the input says, decoded.
+  Subject subject(const SubjectInput& given) const;
   // On the connection's thread: the network may have to be waited for. A set of one.
   StoredGrids grid_of(const Call& call, Subject subject);
   // Of an upload. Refusal 413, 415 or 422.
@@ -54,14 +54,14 @@ class Service {
   GridSet grids_in(const Json& list, const std::string& name) const;
   const Matcher& matcher() const { return *matcher_; }
 
-  // Marginals and lambda as the input says, else as the server was told.
-  MatchParams match_params(const Input& input) const;
-
   std::shared_ptr<const Catalogue> catalogue() const;
   // Takes in what was added, here or by another process.
   void refresh();
   // Refusal 404 where it is not there.
   void expect_item(const GallerySnapshot& snapshot, std::int64_t id) const;
+
+  // One line for whoever runs the server, from any thread.
+  void log(const std::string& line);
 
   Gallery gallery;
   const ServerParams params;
@@ -85,6 +85,7 @@ class Service {
   std::shared_ptr<const Catalogue> catalogue_;
   std::mutex refresh_mutex_;
   std::uint64_t listed_ = UINT64_MAX;  // the revision of catalogue_
+  std::mutex log_mutex_;
   std::thread watcher_;
 };
 

@@ -19,7 +19,7 @@ Workers::~Workers() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Workers::run_task(Clock::time_point deadline, std::function<void()> work) {
+void Workers::run_task(const Patience& patience, std::function<void()> work) {
   const auto task = std::make_shared<Task>();
   task->work = std::move(work);
   std::unique_lock lock(mutex_);
@@ -28,9 +28,11 @@ void Workers::run_task(Clock::time_point deadline, std::function<void()> work) {
   }
   line_.push_back(task);
   arrived_.notify_one();
-  task->done.wait_until(lock, deadline, [&] { return task->state != Task::State::waiting; });
-  if (task->state == Task::State::waiting) {
+  const Waited waited =
+      wait_with(patience, task->done, lock, [&] { return task->state != Task::State::waiting; });
+  if (waited != Waited::ready) {
     line_.erase(std::find(line_.begin(), line_.end(), task));
+    if (waited == Waited::gone) throw Refusal(kGone, "the client went away");
     throw Refusal(kBusy, "the server did not come to it in time: try again in a moment");
   }
   // What has begun is short, and refers to what the caller holds.

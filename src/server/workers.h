@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "connection.h"
+#include "patience.h"
+#include "refusal.h"
 
 namespace diml::server {
 
@@ -25,11 +26,12 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   // Runs it on one of them and returns what it returns, or throws what it throws. Refusal kBusy
-  // where the line is full, or has not moved by the deadline.
+  // where the line is full, or has not moved by the deadline; kGone where the client went away
+  // before it began.
   template <class Work>
-  auto run(Clock::time_point deadline, Work work) -> decltype(work()) {
+  auto run(const Patience& patience, Work work) -> decltype(work()) {
     std::optional<decltype(work())> result;
-    run_task(deadline, [&] { result.emplace(work()); });
+    run_task(patience, [&] { result.emplace(work()); });
     return std::move(*result);
   }
 
@@ -43,7 +45,7 @@ class Workers {
     enum class State { waiting, running, done } state = State::waiting;
     std::condition_variable done;
   };
-  void run_task(Clock::time_point deadline, std::function<void()> work);
+  void run_task(const Patience& patience, std::function<void()> work);
   void serve();
 
   mutable std::mutex mutex_;

@@ -11,10 +11,10 @@ namespace {
 
 class Items : public ServedGallery {
  protected:
-  httplib::Result add(std::size_t image, const std::string& path,
-                      httplib::MultipartFormDataItems more = {}) const {
+  HttpResult add(std::size_t image, const std::string& path,
+                 std::vector<FormItem> more = {}) const {
     more.push_back({"image", photo(image), path, "image/jpeg"});
-    return client().Post("/v1/items", more);
+    return client().post("/v1/items", more);
   }
 };
 
@@ -37,21 +37,21 @@ TEST_F(Items, AreListedInPagesAndByLabel) {
 }
 
 TEST_F(Items, ThumbnailsAreSentOnceWhileTheyAreKnown) {
-  const httplib::Result answer = client().Get("/v1/items/7/thumbnail");
+  const HttpResult answer = client().get("/v1/items/7/thumbnail");
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->get_header_value("Content-Type"), "image/jpeg");
+  EXPECT_EQ(answer->header("Content-Type"), "image/jpeg");
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(answer->body.data());
   EXPECT_EQ(decode_image({bytes, answer->body.size()}).width, 96u);
-  const httplib::Headers known = {{"If-None-Match", answer->get_header_value("ETag")}};
-  EXPECT_EQ(client().Get("/v1/items/7/thumbnail", known)->status, 304);
-  EXPECT_EQ(client().Get("/v1/items/8/thumbnail", known)->status, 200);
+  const HttpHeaders known = {{"If-None-Match", answer->header("ETag")}};
+  EXPECT_EQ(client().get("/v1/items/7/thumbnail", known)->status, 304);
+  EXPECT_EQ(client().get("/v1/items/8/thumbnail", known)->status, 200);
 }
 
 TEST_F(Items, WhatIsAddedIsFoundAndWhatIsDeletedIsNot) {
-  const httplib::Result added =
-      client().Post("/v1/items", {{"image", photo(2), "mine.jpg", "image/jpeg"},
-                                  {"label", "42", "", ""},
-                                  {"metadata", "{\"from\": \"me\"}", "", ""}});
+  const HttpResult added =
+      client().post("/v1/items", {{"image", photo(2), "mine.jpg", "image/jpeg"},
+                                  {"label", "42"},
+                                  {"metadata", "{\"from\": \"me\"}"}});
   ASSERT_TRUE(added);
   ASSERT_EQ(added->status, 201) << added->body;
   const std::int64_t id = Json::parse(added->body).at("ids")[0];
@@ -64,12 +64,12 @@ TEST_F(Items, WhatIsAddedIsFoundAndWhatIsDeletedIsNot) {
   const Json hits = posted("/v1/search", {{"query", 2}, {"top", 3}}).at("hits");
   EXPECT_EQ(hits[0].at("id"), id);
 
-  const httplib::Result deleted = client().Delete("/v1/items/" + std::to_string(id));
+  const HttpResult deleted = client().remove("/v1/items/" + std::to_string(id));
   ASSERT_TRUE(deleted);
   EXPECT_EQ(deleted->status, 200);
   EXPECT_EQ(Json::parse(deleted->body).at("items"), kImages);
-  expect_refused(client().Get("/v1/items/" + std::to_string(id)), 404, "there is no item");
-  expect_refused(client().Delete("/v1/items/" + std::to_string(id)), 404, "there is no item");
+  expect_refused(client().get("/v1/items/" + std::to_string(id)), 404, "there is no item");
+  expect_refused(client().remove("/v1/items/" + std::to_string(id)), 404, "there is no item");
   const Json left = posted("/v1/search", {{"query", 2}, {"top", 30}});
   for (const Json& hit : left.at("hits")) {
     EXPECT_NE(hit.at("id"), id);
@@ -77,25 +77,23 @@ TEST_F(Items, WhatIsAddedIsFoundAndWhatIsDeletedIsNot) {
 }
 
 TEST_F(Items, SeveralAtOnceAreAddedTogetherOrNotAtAll) {
-  const httplib::Result two = client().Post(
-      "/v1/items",
-      {{"image", photo(0), "a.jpg", "image/jpeg"}, {"image", photo(1), "b.jpg", "image/jpeg"}});
+  const HttpResult two = client().post("/v1/items", {{"image", photo(0), "a.jpg", "image/jpeg"},
+                                                     {"image", photo(1), "b.jpg", "image/jpeg"}});
   ASSERT_TRUE(two);
   EXPECT_EQ(Json::parse(two->body).at("ids").size(), 2u);
-  const httplib::Result bad = client().Post(
-      "/v1/items",
-      {{"image", photo(0), "c.jpg", "image/jpeg"}, {"image", "no image", "d.jpg", "image/jpeg"}});
+  const HttpResult bad = client().post("/v1/items", {{"image", photo(0), "c.jpg", "image/jpeg"},
+                                                     {"image", "no image", "d.jpg", "image/jpeg"}});
   expect_refused(bad, 415, "is no JPEG, PNG or WebP image");
   EXPECT_EQ(got("/v1/items").at("total"), kImages + 2);
 }
 
 TEST_F(Items, APathIsTakenOnceUnlessReplaced) {
   expect_refused(add(1, "critters/0.jpg"), 409, "duplicates=replace");
-  const httplib::Result replaced = add(1, "critters/0.jpg", {{"duplicates", "replace", "", ""}});
+  const HttpResult replaced = add(1, "critters/0.jpg", {{"duplicates", "replace"}});
   ASSERT_TRUE(replaced);
   EXPECT_EQ(replaced->status, 201);
   EXPECT_EQ(got("/v1/items").at("total"), kImages);
-  expect_refused(client().Get("/v1/items/0"), 404, "there is no item 0");
+  expect_refused(client().get("/v1/items/0"), 404, "there is no item 0");
 }
 
 TEST_F(Items, WhatAnotherProgramAddsIsFoundSoon) {
@@ -119,15 +117,15 @@ TEST_F(Items, ManyClientsLoseNothing) {
     threads.emplace_back([&, t] {
       for (int k = 0; k < kEach; ++k) {
         const std::string name = std::to_string(t) + "-" + std::to_string(k) + ".jpg";
-        const httplib::Result added = add(static_cast<std::size_t>(t), name);
+        const HttpResult added = add(static_cast<std::size_t>(t), name);
         if (!added || added->status != 201) {
           ++failures;
           continue;
         }
         const std::string id = Json::parse(added->body).at("ids")[0].dump();
-        const httplib::Result search = post_json("/v1/search", {{"query", std::stoll(id)}});
+        const HttpResult search = post_json("/v1/search", {{"query", std::stoll(id)}});
         if (!search || search->status != 200) ++failures;
-        if (k % 2 == 1 && client().Delete("/v1/items/" + id)->status != 200) ++failures;
+        if (k % 2 == 1 && client().remove("/v1/items/" + id)->status != 200) ++failures;
       }
     });
   }
@@ -144,14 +142,14 @@ TEST_F(Items, ManyClientsLoseNothing) {
 TEST_F(Items, AServerThatOnlyReadsRefusesChanges) {
   serve({.changes = ItemChanges::refused});
   expect_refused(add(1, "x.jpg"), 403, "--read-only");
-  expect_refused(client().Delete("/v1/items/1"), 403, "--read-only");
+  expect_refused(client().remove("/v1/items/1"), 403, "--read-only");
   EXPECT_EQ(got("/v1/gallery").at("changes"), false);
 }
 
 TEST_F(Items, WithoutANetworkThereAreNoPhotosButEverythingElse) {
   serve_without_network();
   expect_refused(add(1, "x.jpg"), 422, "no photos here");
-  expect_refused(client().Post("/v1/search", photo(1), "image/jpeg"), 422, "no photos here");
+  expect_refused(client().post("/v1/search", photo(1), "image/jpeg"), 422, "no photos here");
   EXPECT_EQ(got("/v1/gallery").at("photos"), false);
   EXPECT_EQ(posted("/v1/search", {{"query", 1}}).at("hits").size(), 10u);
 }

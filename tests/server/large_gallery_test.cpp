@@ -5,13 +5,13 @@
 #include <cstdio>
 
 #include <gtest/gtest.h>
-#include <httplib.h>
 #include <nlohmann/json.hpp>
 
 #include "base/temporary_folder.h"
 #include "diml/generated.h"
 #include "diml/random.h"
 #include "diml/server.h"
+#include "server/http_client.h"
 
 namespace diml::test {
 namespace {
@@ -45,12 +45,10 @@ class LargeGallery : public testing::Test {
   // Milliseconds of each of these calls, by the server's own clock.
   static std::vector<double> times(int port, const std::string& path,
                                    const std::vector<Json>& calls) {
-    httplib::Client client("127.0.0.1", port);
-    client.set_keep_alive(true);
-    client.set_tcp_nodelay(true);
+    HttpClient client(port);
     std::vector<double> all;
     for (const Json& call : calls) {
-      const httplib::Result answer = client.Post(path, call.dump(), "application/json");
+      const HttpResult answer = client.post(path, call.dump(), "application/json");
       if (!answer || answer->status != 200) throw std::runtime_error(path + " fails");
       const Json seconds = Json::parse(answer->body).at("seconds");
       all.push_back(1e3 * (seconds.is_object() ? seconds.at("search") : seconds).get<double>());

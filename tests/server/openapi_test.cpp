@@ -32,17 +32,16 @@ class OpenApi : public ServedGallery {
     for (const Json& name : schema.value("required", Json::array())) {
       if (!value.contains(name.get<std::string>())) return at + " has no " + name.dump();
     }
-    if (type == "array" && schema.contains("items")) {
+    if (type == "array") {
       for (const Json& one : value) {
         const std::string found = fault(schema.at("items"), one, at + "[]");
         if (!found.empty()) return found;
       }
     }
-    if (!schema.contains("properties")) return "";
+    // Metadata alone may hold anything.
+    if (type != "object" || !schema.contains("properties")) return "";
     for (const auto& [name, one] : value.items()) {
       if (!schema.at("properties").contains(name)) {
-        // Explanations carry more than is promised.
-        if (at.find("/v1/explain") != std::string::npos) continue;
         return at + " has '" + name + "', which the document does not know";
       }
       const std::string found = fault(schema.at("properties").at(name), one, at + "." + name);
@@ -51,20 +50,64 @@ class OpenApi : public ServedGallery {
     return "";
   }
 
-  httplib::Result call(const std::string& method, std::string path, const Json& operation) const {
+  // A path that can be called: with an item, and with a name for what is added.
+  std::string called(const std::string& method, std::string path, const std::string& query) const {
     const std::size_t id = path.find("{id}");
-    const std::string item = method == "delete" ? "7" : "6";
+    const std::string item = method == "delete" ? std::to_string(next_deleted_++) : "6";
     if (id != std::string::npos) path = path.substr(0, id) + item + path.substr(id + 4);
-    if (method == "get") return client().Get(path);
-    if (method == "delete") return client().Delete(path);
-    const Json& content = operation.at("requestBody").at("content");
-    if (content.contains("application/json")) {
-      return post_json(path, content.at("application/json").at("example"));
+    return query.empty() ? path : path + "?" + query;
+  }
+
+  // Every way in which the document says that the operation can be called. query: of the address.
+  std::vector<HttpResult> calls(const std::string& method, const std::string& path,
+                                const Json& operation, const std::string& query = "") const {
+    if (method == "get") return {client().get(called(method, path, query))};
+    if (method == "delete") return {client().remove(called(method, path, query))};
+    std::vector<HttpResult> answers;
+    for (const auto& [type, content] : operation.at("requestBody").at("content").items()) {
+      const std::string place = called(method, path, query);
+      if (type == "application/json") {
+        answers.push_back(client().post(place, content.at("example").dump(), type));
+      } else if (type == "multipart/form-data") {
+        answers.push_back(client().post(place, form_of(content.at("schema"))));
+      } else {
+        EXPECT_TRUE(type.starts_with("image/")) << type;
+        // The type is looked at in the bytes. Without a form an image has no name.
+        const bool is_named = query.find("path=") != std::string::npos;
+        const std::string name = has_parameter(operation, "path") && !is_named
+                                     ? "path=" + std::to_string(added_++) + ".jpg"
+                                     : "";
+        const std::string both = query + (query.empty() || name.empty() ? "" : "&") + name;
+        answers.push_back(client().post(called(method, path, both), photo(0), type));
+      }
     }
-    return client().Post(path, {{"image", photo(0), "walk.jpg", "image/jpeg"}});
+    return answers;
+  }
+
+  static bool has_parameter(const Json& operation, const std::string& name) {
+    for (const Json& one : operation.value("parameters", Json::array())) {
+      if (one.at("name") == name) return true;
+    }
+    return false;
+  }
+
+  // Files wherever they are taken, and what else is required.
+  std::vector<FormItem> form_of(const Json& schema) const {
+    std::vector<FormItem> form;
+    for (const auto& [name, reference] : schema.at("properties").items()) {
+      const Json& property = resolved(reference);
+      if (property.dump().find("\"binary\"") != std::string::npos) {
+        form.push_back({name, photo(0), std::to_string(added_++) + ".jpg", "image/jpeg"});
+      } else if (name == "candidates") {
+        form.push_back({name, "[1, {\"id\": 2}, 3]"});
+      }
+    }
+    return form;
   }
 
   const Json document_;
+  mutable int added_ = 0;
+  mutable int next_deleted_ = 7;
 };
 
 TEST_F(OpenApi, IsADocumentOfVersionThree) {
@@ -91,36 +134,129 @@ TEST_F(OpenApi, HasTheRoutesThatArePromised) {
   }
 }
 
-TEST_F(OpenApi, EveryRouteAnswersAsItSays) {
-  std::size_t calls = 0;
+TEST_F(OpenApi, EveryRouteAnswersAsItSaysInEveryForm) {
+  std::size_t count = 0;
   for (const auto& [path, methods] : document_.at("paths").items()) {
     for (const auto& [method, operation] : methods.items()) {
-      const httplib::Result answer = call(method, path, operation);
-      ASSERT_TRUE(answer) << method << " " << path;
       const Json& responses = operation.at("responses");
-      const std::string status = std::to_string(answer->status);
-      EXPECT_EQ(status[0], '2') << method << " " << path << " " << answer->body;
-      ASSERT_TRUE(responses.contains(status)) << method << " " << path << " " << answer->body;
-      const Json& content = responses.at(status).at("content");
-      const std::string type = answer->get_header_value("Content-Type");
-      const std::string kind = type.substr(0, type.find(';'));
-      ASSERT_TRUE(content.contains(kind)) << path << " " << type;
-      if (kind == "application/json" && path != "/openapi.json") {
-        EXPECT_EQ(
-            fault(content.at(kind).at("schema"), Json::parse(answer->body), method + " " + path),
-            "");
+      for (const HttpResult& answer : calls(method, path, operation)) {
+        SCOPED_TRACE(method + " " + path);
+        ASSERT_TRUE(answer);
+        const std::string status = std::to_string(answer->status);
+        EXPECT_EQ(status[0], '2') << answer->body;
+        ASSERT_TRUE(responses.contains(status)) << answer->body;
+        const Json& content = responses.at(status).at("content");
+        const std::string type = answer->header("Content-Type");
+        const std::string kind = type.substr(0, type.find(';'));
+        ASSERT_TRUE(content.contains(kind)) << type;
+        if (kind == "application/json" && path != "/openapi.json") {
+          EXPECT_EQ(fault(content.at(kind).at("schema"), Json::parse(answer->body), path), "");
+        }
+        ++count;
       }
-      ++calls;
     }
   }
-  EXPECT_GE(calls, 14u);
+  EXPECT_GE(count, 25u);
+}
+
+TEST_F(OpenApi, SchemasNameAllThatThereIs) {
+  for (const auto& [name, schema] : document_.at("components").at("schemas").items()) {
+    if (name == "Subject") continue;
+    EXPECT_EQ(schema.at("additionalProperties"), false) << name;
+    for (const Json& required : schema.value("required", Json::array())) {
+      EXPECT_TRUE(schema.at("properties").contains(required.get<std::string>())) << name;
+    }
+    // Nothing is described that nobody uses.
+    EXPECT_NE(document_.dump().find("\"#/components/schemas/" + name + "\""), std::string::npos)
+        << name;
+  }
+}
+
+TEST_F(OpenApi, ParametersHaveTheRangesWordsAndDefaultsThatItSays) {
+  std::size_t tried = 0;
+  const bool has_exact = got("/v1/gallery").at("exact");
+  const auto expect_status = [&](const std::string& method, const std::string& path,
+                                 const Json& operation, const std::string& query, int status) {
+    SCOPED_TRACE(method + " " + path + "?" + query);
+    for (const HttpResult& answer : calls(method, path, operation, query)) {
+      ASSERT_TRUE(answer);
+      // A form with several images has no room for one path.
+      EXPECT_EQ(answer->status / 100, status / 100) << answer->body;
+      ++tried;
+    }
+  };
+  for (const auto& [path, methods] : document_.at("paths").items()) {
+    for (const auto& [method, operation] : methods.items()) {
+      expect_status(method, path, operation, "no_such_name=1", 400);
+      for (const Json& parameter : operation.value("parameters", Json::array())) {
+        if (parameter.at("in") == "path") continue;
+        const Json& schema = parameter.at("schema");
+        const std::string name = parameter.at("name");
+        const auto text = [](const Json& value) {
+          return value.is_string() ? value.get<std::string>() : value.dump();
+        };
+        // "top" stands in the example already.
+        const bool is_given = operation.dump().find("\"" + name + "\":5") != std::string::npos;
+        for (const char* key : {"default", "minimum", "maximum"}) {
+          // One weight may be 0, not both.
+          if (schema.contains(key) && !is_given) {
+            expect_status(method, path, operation, name + "=" + text(schema.at(key)), 200);
+          }
+        }
+        for (const Json& word : schema.value("enum", Json::array())) {
+          if (word == "exact" && !has_exact) continue;
+          expect_status(method, path, operation, name + "=" + text(word), 200);
+        }
+        if (schema.contains("minimum")) {
+          const double below = schema.at("minimum").get<double>() - 1;
+          const double above = schema.at("maximum").get<double>() + 1;
+          const bool whole = schema.at("type") == "integer";
+          for (const double value : {below, above}) {
+            const std::string number =
+                whole ? std::to_string(static_cast<std::int64_t>(value)) : Json(value).dump();
+            expect_status(method, path, operation, name + "=" + number, 400);
+          }
+        }
+        if (schema.at("type") != "string" || schema.contains("enum")) {
+          expect_status(method, path, operation, name + "=nonsense", 400);
+        }
+      }
+    }
+  }
+  EXPECT_GE(tried, 100u);
+}
+
+TEST_F(OpenApi, WhatIsRequiredIsRequired) {
+  for (const auto& [path, methods] : document_.at("paths").items()) {
+    for (const auto& [method, operation] : methods.items()) {
+      if (method != "post") continue;
+      const Json& content = operation.at("requestBody").at("content");
+      if (!content.contains("application/json")) continue;
+      const Json example = content.at("application/json").at("example");
+      EXPECT_EQ(fault(content.at("application/json").at("schema"), example, path), "");
+      for (const Json& name :
+           resolved(content.at("application/json").at("schema")).at("required")) {
+        Json without = example;
+        without.erase(name.get<std::string>());
+        expect_refused(post_json(path, without), 400,
+                       "'" + name.get<std::string>() + "' is missing");
+      }
+      Json more = example;
+      more["no_such_name"] = 1;
+      expect_refused(post_json(path, more), 400, "there is no field 'no_such_name'");
+    }
+  }
+  expect_refused(post_json("/v1/search", {{"query", {{"id", 1}, {"more", 2}}}}), 400,
+                 "there is no field 'query.more': id");
+  expect_refused(post_json("/v1/search", {{"query", {{"cells", Json::array()}, {"more", 2}}}}), 400,
+                 "there is no field 'query.more': cells, global");
 }
 
 TEST_F(OpenApi, WhatIsRefusedIsRefusedAsItSays) {
   for (const auto& [path, methods] : document_.at("paths").items()) {
     for (const auto& [method, operation] : methods.items()) {
       if (method != "post") continue;
-      const httplib::Result answer = client().Post(path, "[", "application/json");
+      const HttpResult answer = client().post(path, "[", "application/json");
       ASSERT_TRUE(answer);
       EXPECT_EQ(answer->status, 400) << path;
       EXPECT_TRUE(operation.at("responses").contains("400"));
@@ -132,15 +268,15 @@ TEST_F(OpenApi, WhatIsRefusedIsRefusedAsItSays) {
 }
 
 TEST_F(OpenApi, PathsThatAreNotInItAreNotThere) {
-  EXPECT_EQ(client().Get("/v1/nothing")->status, 404);
+  EXPECT_EQ(client().get("/v1/nothing")->status, 404);
 }
 
 TEST_F(OpenApi, MetricsAreInTheFormOfPrometheus) {
   (void)posted("/v1/search", {{"query", 1}});
   (void)post_json("/v1/search", {{"query", 12345}});
-  const httplib::Result answer = client().Get("/metrics");
+  const HttpResult answer = client().get("/metrics");
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->get_header_value("Content-Type"), "text/plain; version=0.0.4");
+  EXPECT_EQ(answer->header("Content-Type"), "text/plain; version=0.0.4");
   const std::string& text = answer->body;
   const auto has = [&](const std::string& line) {
     return text.find("\n" + line + "\n") != std::string::npos;
@@ -166,19 +302,18 @@ TEST_F(OpenApi, MetricsAreInTheFormOfPrometheus) {
 }
 
 TEST_F(OpenApi, ThePageIsInTheProgram) {
-  const httplib::Result page = client().Get("/");
+  const HttpResult page = client().get("/");
   ASSERT_TRUE(page);
   EXPECT_NE(page->body.find("<!doctype html>"), std::string::npos);
   EXPECT_EQ(page->body.find("http://"), std::string::npos);  // nothing from elsewhere
-  EXPECT_NE(page->get_header_value("Content-Security-Policy").find("default-src 'self'"),
-            std::string::npos);
-  EXPECT_EQ(page->get_header_value("Content-Security-Policy").find("unsafe"), std::string::npos);
-  const httplib::Headers known = {{"If-None-Match", page->get_header_value("ETag")}};
-  EXPECT_EQ(client().Get("/", known)->status, 304);
+  EXPECT_NE(page->header("Content-Security-Policy").find("default-src 'self'"), std::string::npos);
+  EXPECT_EQ(page->header("Content-Security-Policy").find("unsafe"), std::string::npos);
+  const HttpHeaders known = {{"If-None-Match", page->header("ETag")}};
+  EXPECT_EQ(client().get("/", known)->status, 304);
   // What it loads is there.
   for (const char* file :
        {"/app.js", "/app.css", "/match_view.js", "/match_view.css", "/icon.svg"}) {
-    const httplib::Result part = client().Get(file);
+    const HttpResult part = client().get(file);
     EXPECT_EQ(part->status, 200) << file;
     EXPECT_FALSE(part->body.empty()) << file;
   }

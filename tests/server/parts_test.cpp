@@ -22,25 +22,40 @@ int status_of(const std::string& text) {
   return 200;
 }
 
-TEST(Head, IsTakenApartAndMadeHarmless) {
+TEST(Head, IsTakenApart) {
   const Head head = parse_head(
-      "POST /v1/search?top=3 HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; "
-      "boundary=b\r\n"
-      "Content-Length: 12\r\nRange: bytes=0-1\r\nAccept-Encoding: br\r\nX-Mine:  y \r\n\r\n",
+      "POST /v1/search?top=3&path=a%20b%2Fc+d&flag HTTP/1.1\r\nHost: a\r\n"
+      "Content-Length: 12\r\nX-Mine:  y \r\nExpect: 100-Continue\r\n\r\n",
       {});
   EXPECT_EQ(head.method, "POST");
   EXPECT_EQ(head.path(), "/v1/search");
   EXPECT_EQ(head.content_length, 12u);
   EXPECT_EQ(head.header("x-mine"), "y");
-  EXPECT_EQ(head.text,
-            "POST /v1/search?top=3 HTTP/1.1\r\nHost: a\r\n"
-            "Diml-Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 12\r\n"
-            "X-Mine: y\r\n\r\n");
+  EXPECT_TRUE(head.expects_continue);
+  const std::map<std::string, std::string> query = {
+      {"top", "3"}, {"path", "a b/c d"}, {"flag", ""}};
+  EXPECT_EQ(head.query(), query);
 }
 
-TEST(Head, ATypeThatPretendsToBeOursIsDropped) {
-  const Head head = parse_head("GET / HTTP/1.1\r\nDiml-Content-Type: image/png\r\n\r\n", {});
-  EXPECT_EQ(head.text, "GET / HTTP/1.1\r\n\r\n");
+TEST(Head, AnAddressThatCannotBeDecodedIsRefused) {
+  for (const char* target : {"/?a=%", "/?a=%4", "/?a=%g0", "/?a=%-1", "/?a=1&a=2"}) {
+    const Head head = parse_head("GET " + std::string(target) + " HTTP/1.1\r\n\r\n", {});
+    EXPECT_THROW((void)head.query(), Refusal) << target;
+  }
+}
+
+TEST(Head, WhatTwoReadersCouldUnderstandInTwoWaysIsRefused) {
+  const std::string post = "POST / HTTP/1.1\r\n";
+  EXPECT_EQ(status_of(post + "Content-Length: 2, 2\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(post + "Content-Length: +2\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(post + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(post + "Transfer-Encoding: gzip, chunked\r\n\r\n"), 501);
+  EXPECT_EQ(status_of(post + "Transfer-Encoding:\r\n\r\n"), 501);
+  EXPECT_EQ(status_of(post + "Transfer-Encoding: chunked\r\nContent-Length:\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(post + "Content-Length : 2\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(post + "X: a\r\n b\r\n\r\n"), 400);
+  EXPECT_EQ(status_of(post + "Expect: the unexpected\r\n\r\n"), 417);
 }
 
 TEST(Head, BreaksAreRefused) {
@@ -71,15 +86,15 @@ TEST(Form, PartsAreWhatLiesBetweenBoundaries) {
 
 TEST(Workers, GiveBackWhatTheWorkReturnsOrThrows) {
   Workers workers(2, 4);
-  EXPECT_EQ(workers.run(after(5.0), [] { return 42; }), 42);
-  EXPECT_THROW(workers.run(after(5.0), []() -> int { throw Error("no"); }), Error);
+  EXPECT_EQ(workers.run({after(5.0)}, [] { return 42; }), 42);
+  EXPECT_THROW(workers.run({after(5.0)}, []() -> int { throw Error("no"); }), Error);
 }
 
 TEST(Workers, RefuseWhatWaitsTooLongOrIsTooMuch) {
   Workers workers(1, 1);
   std::atomic<bool> go_on = false;
   std::thread first([&] {
-    workers.run(after(5.0), [&] {
+    workers.run({after(5.0)}, [&] {
       while (!go_on) std::this_thread::yield();
       return 0;
     });
@@ -87,7 +102,7 @@ TEST(Workers, RefuseWhatWaitsTooLongOrIsTooMuch) {
   while (workers.running() == 0) std::this_thread::yield();
   const auto status = [&](double seconds) {
     try {
-      workers.run(after(seconds), [] { return 0; });
+      workers.run({after(seconds)}, [] { return 0; });
     } catch (const Refusal& refusal) {
       return refusal.status();
     }
@@ -100,6 +115,30 @@ TEST(Workers, RefuseWhatWaitsTooLongOrIsTooMuch) {
   go_on = true;
   first.join();
   second.join();
+}
+
+TEST(Workers, DropWhatWaitsForSomebodyWhoIsGone) {
+  Workers workers(1, 4);
+  std::atomic<bool> go_on = false;
+  std::thread first([&] {
+    workers.run({after(60.0)}, [&] {
+      while (!go_on) std::this_thread::yield();
+      return 0;
+    });
+  });
+  while (workers.running() == 0) std::this_thread::yield();
+  bool ran = false;
+  try {
+    workers.run({after(60.0), [] { return true; }}, [&] { return ran = true; });
+    ADD_FAILURE() << "somebody waited";
+  } catch (const Refusal& refusal) {
+    EXPECT_EQ(refusal.status(), kGone);
+  }
+  EXPECT_EQ(workers.waiting(), 0u);
+  go_on = true;
+  first.join();
+  EXPECT_EQ(workers.run({after(60.0)}, [] { return 1; }), 1);  // whatever waited before has run
+  EXPECT_FALSE(ran);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ class Refusals : public ServedGallery {
  protected:
   void TearDown() override {
     // Whatever came before: the next client is served.
-    EXPECT_EQ(client().Get("/healthz")->status, 200);
+    EXPECT_EQ(client().get("/healthz")->status, 200);
   }
   std::string body_of(const std::string& path, const std::string& body,
                       const std::string& type = "application/json") const {
@@ -30,15 +30,15 @@ class Refusals : public ServedGallery {
 TEST_F(Refusals, MalformedJson) {
   for (const std::string body :
        {"", "{", "nonsense", "[1,2]", "\"text\"", "{\"query\": }", "{\"a\":1}{"}) {
-    const httplib::Result answer = client().Post("/v1/search", body, "application/json");
+    const HttpResult answer = client().post("/v1/search", body, "application/json");
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->status, 400) << body << answer->body;
   }
   expect_refused(
-      client().Post("/v1/search", std::string("{\"query\": \0}", 12), "application/json"), 400,
+      client().post("/v1/search", std::string("{\"query\": \0}", 12), "application/json"), 400,
       "the body is no JSON: at byte");
   const std::string deep = "{\"query\":" + std::string(1'000'000, '[');
-  expect_refused(client().Post("/v1/search", deep, "application/json"), 400, "nested too deeply");
+  expect_refused(client().post("/v1/search", deep, "application/json"), 400, "nested too deeply");
 }
 
 TEST_F(Refusals, WrongTypesAndRanges) {
@@ -70,8 +70,8 @@ TEST_F(Refusals, WrongTypesAndRanges) {
   expect_refused(post_json("/v1/explain", {{"source", 1}}), 400, "'target' is missing");
   expect_refused(post_json("/v1/explain", {{"source", 1}, {"target", 2}, {"solver", "magic"}}), 400,
                  "'solver' must be one of entropic, exact");
-  expect_refused(client().Get("/v1/items?limit=0"), 400, "'limit' must be");
-  expect_refused(client().Get("/v1/items?label=cat"), 400, "'label' must be");
+  expect_refused(client().get("/v1/items?limit=0"), 400, "'limit' must be");
+  expect_refused(client().get("/v1/items?label=cat"), 400, "'label' must be");
 }
 
 TEST_F(Refusals, GridsOfAnotherShapeAndWithoutNumbers) {
@@ -98,22 +98,22 @@ TEST_F(Refusals, GridsOfAnotherShapeAndWithoutNumbers) {
 }
 
 TEST_F(Refusals, ImagesThatAreNoneBrokenOrTooLarge) {
-  expect_refused(client().Post("/v1/search", "hello", "image/jpeg"), 415, "is no JPEG");
-  expect_refused(client().Post("/v1/search", "", "image/jpeg"), 422, "the image is empty");
-  expect_refused(client().Post("/v1/search", photo(0).substr(0, 300), "image/jpeg"), 422,
+  expect_refused(client().post("/v1/search", "hello", "image/jpeg"), 415, "is no JPEG");
+  expect_refused(client().post("/v1/search", "", "image/jpeg"), 422, "the image is empty");
+  expect_refused(client().post("/v1/search", photo(0).substr(0, 300), "image/jpeg"), 422,
                  "the image");
-  expect_refused(client().Post("/v1/search", photo(0), "text/plain"), 415, "image/jpeg");
-  expect_refused(client().Post("/v1/embed", "{}", "application/json"), 400, "'image' is missing");
+  expect_refused(client().post("/v1/search", photo(0), "text/plain"), 415, "image/jpeg");
+  expect_refused(client().post("/v1/embed", "{}", "application/json"), 400, "'image' is missing");
   // A PNG of two bytes' worth that says it has 3,600,000,000 pixels.
   const std::string bomb(
       "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60\x08\x02\0\0\0\x6a\xd1\xbb\xf9", 33);
-  const httplib::Result answer = client().Post("/v1/search", bomb, "image/png");
+  const HttpResult answer = client().post("/v1/search", bomb, "image/png");
   ASSERT_TRUE(answer);
   EXPECT_TRUE(answer->status == 413 || answer->status == 422) << answer->body;
   ServerParams params;
   params.limits.pixels = 96 * 96 - 1;
   serve(params);
-  expect_refused(client().Post("/v1/search", photo(0), "image/jpeg"), 413,
+  expect_refused(client().post("/v1/search", photo(0), "image/jpeg"), 413,
                  "has 96 x 96 pixels, more than the 9215 allowed");
 }
 
@@ -121,7 +121,7 @@ TEST_F(Refusals, BodiesThatAreTooLargeAreNotRead) {
   ServerParams params;
   params.limits.body = 100'000;
   serve(params);
-  expect_refused(client().Post("/v1/search", std::string(200'000, ' '), "application/json"), 413,
+  expect_refused(client().post("/v1/search", std::string(200'000, ' '), "application/json"), 413,
                  "larger than the 100000 bytes");
   const std::string endless =
       raw("POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -144,8 +144,8 @@ TEST_F(Refusals, BodiesThatAreTooLargeAreNotRead) {
 }
 
 TEST_F(Refusals, PackedBodiesAreNotUnpacked) {
-  const httplib::Headers packed = {{"Content-Encoding", "gzip"}};
-  expect_refused(client().Post("/v1/search", packed, "\x1f\x8b", "application/json"), 415,
+  const HttpHeaders packed = {{"Content-Encoding", "gzip"}};
+  expect_refused(client().post("/v1/search", "\x1f\x8b", "application/json", packed), 415,
                  "packed");
 }
 
@@ -154,13 +154,14 @@ TEST_F(Refusals, PathsThatLeadElsewhere) {
        {"/../../etc/passwd", "/v1/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/app.js/..",
         "//", "/v1/items/1/../2", "/v1/items/-1", "/v1/items/1e3", "/v1/items/99999999999999999999",
         "/v1/items/%00", "/v1/items/", "/v1", "/apps/web/app.js", "/v1/items/1/thumbnail/x"}) {
-    const httplib::Result answer = client().Get(path);
+    const HttpResult answer = client().get(path);
     ASSERT_TRUE(answer) << path;
     EXPECT_EQ(answer->status, 404) << path;
   }
-  expect_refused(client().Get("/v1/search"), 405, "GET is not for this path: POST");
-  expect_refused(client().Put("/v1/items/1", "x", "text/plain"), 405, "PUT is not for this path");
-  expect_refused(client().Options("/v1/search"), 405, "OPTIONS is not for this path");
+  expect_refused(client().get("/v1/search"), 405, "GET is not for this path: POST");
+  expect_refused(client().send("PUT", "/v1/items/1", {{"Content-Type", "text/plain"}}, "x"), 405,
+                 "PUT is not for this path");
+  expect_refused(client().send("OPTIONS", "/v1/search", {}), 405, "OPTIONS is not for this path");
 }
 
 TEST_F(Refusals, HeadsThatNoClientSends) {
@@ -265,18 +266,17 @@ TEST_F(Refusals, TooManyConnectionsAreToldToComeBack) {
     char block[512];
     EXPECT_GT(::recv(idle.back(), block, sizeof(block), 0), 0);
   }
-  const httplib::Result answer = client().Get("/healthz");
+  const HttpResult answer = client().get("/healthz");
   expect_refused(answer, 503, "too many connections");
-  EXPECT_EQ(answer->get_header_value("Retry-After"), "1");
+  EXPECT_EQ(answer->header("Retry-After"), "1");
   for (const int socket : idle) ::close(socket);
   for (int wait = 0; wait < 100; ++wait) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const httplib::Result again = client().Get("/healthz");
+    const HttpResult again = client().get("/healthz");
     if (again && again->status == 200) break;
   }
 }
 
-// What an error of accept() comes to in the HTTP library.
 TEST_F(Refusals, ADoorThatFellShutIsOpenedAgain) {
   int shut = 0;
   for (int file = 3; file < 1024; ++file) {
@@ -289,10 +289,10 @@ TEST_F(Refusals, ADoorThatFellShutIsOpenedAgain) {
     ++shut;
   }
   ASSERT_EQ(shut, 1);
-  httplib::Result answer = client().Get("/healthz");
+  HttpResult answer = client().get("/healthz");
   for (int wait = 0; wait < 100 && !answer; ++wait) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    answer = client().Get("/healthz");
+    answer = client().get("/healthz");
   }
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200);
@@ -300,9 +300,7 @@ TEST_F(Refusals, ADoorThatFellShutIsOpenedAgain) {
 
 TEST_F(Refusals, OtherSitesAndOtherNames) {
   const std::string here = "127.0.0.1:" + std::to_string(server_->port());
-  const auto asked = [&](const httplib::Headers& headers) {
-    return client().Get("/v1/items", headers);
-  };
+  const auto asked = [&](const HttpHeaders& headers) { return client().get("/v1/items", headers); };
   EXPECT_EQ(asked({{"Origin", "http://" + here}})->status, 200);
   expect_refused(asked({{"Origin", "https://evil.example"}}), 403, "another site");
   expect_refused(asked({{"Origin", "null"}}), 403, "another site");
@@ -311,17 +309,17 @@ TEST_F(Refusals, OtherSitesAndOtherNames) {
 
 TEST_F(Refusals, TheTokenIsNeededForEverythingButHealthAndThePage) {
   serve({.token = "sesame"});
-  expect_refused(client().Get("/v1/items"), 401, "Authorization: Bearer");
-  EXPECT_EQ(client().Get("/v1/items")->get_header_value("WWW-Authenticate"), "Bearer");
+  expect_refused(client().get("/v1/items"), 401, "Authorization: Bearer");
+  EXPECT_EQ(client().get("/v1/items")->header("WWW-Authenticate"), "Bearer");
   for (const std::string token : {"sesam", "sesamex", "Sesame", ""}) {
-    EXPECT_EQ(client().Get("/v1/items", {{"Authorization", "Bearer " + token}})->status, 401);
+    EXPECT_EQ(client().get("/v1/items", {{"Authorization", "Bearer " + token}})->status, 401);
   }
-  expect_refused(client().Get("/metrics"), 401, "token");
-  expect_refused(client().Post("/v1/search", "{}", "application/json"), 401, "token");
-  const httplib::Headers right = {{"Authorization", "Bearer sesame"}};
-  EXPECT_EQ(client().Get("/v1/items", right)->status, 200);
+  expect_refused(client().get("/metrics"), 401, "token");
+  expect_refused(client().post("/v1/search", "{}", "application/json"), 401, "token");
+  const HttpHeaders right = {{"Authorization", "Bearer sesame"}};
+  EXPECT_EQ(client().get("/v1/items", right)->status, 200);
   for (const char* path : {"/healthz", "/readyz", "/", "/app.js", "/openapi.json"}) {
-    EXPECT_EQ(client().Get(path)->status, 200) << path;
+    EXPECT_EQ(client().get(path)->status, 200) << path;
   }
 }
 
@@ -338,11 +336,11 @@ TEST_F(Refusals, WhoWouldWaitTooLongIsToldToComeBack) {
   for (int t = 0; t < 16; ++t) {
     clients.emplace_back([&] {
       for (int k = 0; k < 10; ++k) {
-        const httplib::Result answer = post_json("/v1/search", all);
+        const HttpResult answer = post_json("/v1/search", all);
         const int status = answer ? answer->status : 0;
         ++(status == 200 ? served : status == 503 ? busy : other);
         if (status == 503) {
-          EXPECT_EQ(answer->get_header_value("Retry-After"), "1");
+          EXPECT_EQ(answer->header("Retry-After"), "1");
         }
       }
     });

@@ -6,10 +6,13 @@
 #include <fstream>
 #include <thread>
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "cli/photo_folder.h"
 #include "diml/error.h"
-
-#include <httplib.h>
+#include "server/http_client.h"
 
 namespace diml::test {
 namespace {
@@ -48,11 +51,10 @@ TEST_F(ServeCommand, EndsWellWhenAskedAndAnswersWhatIsUnderWay) {
       std::vector<std::thread> clients;
       for (int t = 0; t < 4; ++t) {
         clients.emplace_back([&] {
-          httplib::Client client("127.0.0.1", port);
-          client.set_keep_alive(true);
+          HttpClient client(port);
           while (true) {
             const bool before = !asked;
-            const httplib::Result answer = client.Post("/v1/search", photo, "image/jpeg");
+            const HttpResult answer = client.post("/v1/search", photo, "image/jpeg");
             if (answer && answer->status == 200) {
               ++answered;
             } else {
@@ -84,9 +86,8 @@ TEST_F(ServeCommand, IdleClientsDoNotKeepItFromEnding) {
   settings.standard_output = at("out.txt");
   std::chrono::steady_clock::time_point asked;
   settings.meanwhile = [&](int process) {
-    httplib::Client client("127.0.0.1", port_in("out.txt"));
-    client.set_keep_alive(true);
-    EXPECT_EQ(client.Get("/healthz")->status, 200);
+    HttpClient client(port_in("out.txt"));
+    EXPECT_EQ(client.get("/healthz")->status, 200);
     asked = std::chrono::steady_clock::now();
     ::kill(process, SIGTERM);
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -108,14 +109,18 @@ TEST_F(ServeCommand, RefusesWrongCallsInOneLine) {
 }
 
 TEST_F(ServeCommand, APortThatIsTakenIsRefused) {
-  httplib::Server other;
-  const int port = other.bind_to_any_port("127.0.0.1");
-  std::thread thread([&] { other.listen_after_bind(); });
-  while (!other.is_running()) std::this_thread::yield();
+  const int other = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(::bind(other, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(other, 1), 0);
+  ASSERT_EQ(::getsockname(other, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const int port = ntohs(address.sin_port);
   expect_refused({"serve", "g", "--port", std::to_string(port)},
                  {std::to_string(port) + " cannot be served", "choose another --port"});
-  other.stop();
-  thread.join();
+  ::close(other);
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <httplib.h>
 #include <nlohmann/json.hpp>
 
 #include "base/temporary_folder.h"
 #include "diml/gallery_embedder.h"
 #include "diml/server.h"
+#include "server/http_client.h"
 
 namespace diml::test {
 
@@ -31,14 +31,14 @@ class ServedGallery : public testing::Test {
   void serve(ServerParams params = {});
   void serve_without_network();
 
-  httplib::Client client() const;
-  httplib::Result post_json(const std::string& path, const Json& body) const;
+  HttpClient client() const;
+  HttpResult post_json(const std::string& path, const Json& body) const;
   // The answer to a call that must go well.
   Json posted(const std::string& path, const Json& body) const;
   Json got(const std::string& path) const;
 
   // The call is refused with this status and one line that holds `why`.
-  void expect_refused(const httplib::Result& answer, int status, const std::string& why) const;
+  void expect_refused(const HttpResult& answer, int status, const std::string& why) const;
 
   // What comes back for bytes that no HTTP client would send, until the server hangs up.
   std::string raw(const std::string& bytes) const;

@@ -1,0 +1,388 @@
+#pragma once
+
+#include <cstdint>
+
+#include "answer_fields.h"
+#include "diml/explain.h"
+#include "diml/gallery.h"
+
+namespace diml::server {
+
+// What clients get, each answer with its one list of fields.
+
+struct ErrorAnswer {
+  static constexpr const char* kName = "Error";
+  std::string error;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("error", error, "What went wrong and what to do, in one line");
+  }
+};
+
+struct HealthAnswer {
+  static constexpr const char* kName = "Health";
+  std::string status;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("status", status);
+  }
+};
+
+struct EmbeddingAnswer {
+  static constexpr const char* kName = "Embedding";
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  std::size_t dim = 0;
+  std::vector<std::vector<float>> cells;
+  std::vector<float> global;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("rows", rows);
+    fields("cols", cols);
+    fields("dim", dim);
+    fields("cells", cells, "[cells, dimensions], row by row");
+    fields("global", global, "[dimensions]");
+  }
+};
+
+// Sent as it was stored, if it still is JSON. Throws Error where it is damaged.
+JsonText metadata_of(const GalleryItem& item);
+
+struct ItemAnswer {
+  static constexpr const char* kName = "Item";
+  std::int64_t id = 0;
+  std::string path;
+  std::int64_t label = 0;
+  JsonText metadata;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("id", id);
+    fields("path", path);
+    fields("label", label);
+    fields("metadata", metadata);
+  }
+};
+
+struct ItemsAnswer {
+  static constexpr const char* kName = "Items";
+  std::size_t total = 0;
+  std::size_t offset = 0;
+  std::vector<ItemAnswer> items;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("total", total, "Items of the label, or all");
+    fields("offset", offset);
+    fields("items", items);
+  }
+};
+
+struct AddedAnswer {
+  static constexpr const char* kName = "Added";
+  std::vector<std::int64_t> ids;
+  std::size_t items = 0;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("ids", ids, "In the order of the images");
+    fields("items", items, "Images that are searched now");
+  }
+};
+
+struct DeletedAnswer {
+  static constexpr const char* kName = "Deleted";
+  std::int64_t id = 0;
+  std::size_t items = 0;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("id", id);
+    fields("items", items, "Images that are left");
+  }
+};
+
+struct HitAnswer {
+  static constexpr const char* kName = "Hit";
+  std::size_t rank = 0;
+  std::size_t first_rank = 0;
+  std::int64_t id = 0;
+  std::string path;
+  std::int64_t label = 0;
+  float global = 0.0F;
+  std::optional<float> structural;
+  float total = 0.0F;
+  JsonText metadata;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("rank", rank, "After re-ranking, from 1");
+    fields("first_rank", first_rank, "Before: by the cosine, or as given");
+    fields("id", id);
+    fields("path", path);
+    fields("label", label);
+    fields("global", global, "Cosine of the global vectors");
+    fields("structural", structural,
+           "Structural similarity; null behind the candidates that are re-ranked");
+    fields("total", total, "What the order is by");
+    fields("metadata", metadata);
+  }
+};
+
+struct SearchSeconds {
+  static constexpr const char* kName = "SearchSeconds";
+  double embed = 0.0;
+  double search = 0.0;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("embed", embed);
+    fields("search", search);
+  }
+};
+
+struct HitsAnswer {
+  static constexpr const char* kName = "Hits";
+  std::size_t items = 0;
+  std::vector<HitAnswer> hits;
+  SearchSeconds seconds;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("items", items, "Images that were searched");
+    fields("hits", hits);
+    fields("seconds", seconds);
+  }
+};
+
+struct RankedAnswer {
+  static constexpr const char* kName = "Ranked";
+  std::size_t rank = 0;
+  std::size_t first_rank = 0;
+  std::optional<std::int64_t> id;
+  float global = 0.0F;
+  float structural = 0.0F;
+  float total = 0.0F;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("rank", rank, "After re-ranking, from 1");
+    fields("first_rank", first_rank, "The place among the candidates, from 1");
+    fields("id", id, "Null where candidates are grids");
+    fields("global", global, "Cosine of the global vectors");
+    fields("structural", structural, "Structural similarity");
+    fields("total", total, "What the order is by");
+  }
+};
+
+struct RerankedAnswer {
+  static constexpr const char* kName = "Reranked";
+  std::vector<RankedAnswer> order;
+  double seconds = 0.0;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("order", order);
+    fields("seconds", seconds);
+  }
+};
+
+struct PlanParams {
+  static constexpr const char* kName = "PlanParams";
+  std::string marginals;
+  double lambda = 0.0;
+  std::string solver;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("marginals", marginals);
+    fields("lambda", lambda);
+    fields("solver", solver);
+  }
+};
+
+struct PlanFallbacks {
+  static constexpr const char* kName = "PlanFallbacks";
+  bool uniform_source = false;
+  bool uniform_target = false;
+  bool log_domain = false;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("uniform_source", uniform_source);
+    fields("uniform_target", uniform_target);
+    fields("log_domain", log_domain);
+  }
+};
+
+struct ComparisonAnswer {
+  static constexpr const char* kName = "Comparison";
+  ComparisonAnswer() = default;
+  explicit ComparisonAnswer(const Explanation& why);
+  double score = 0.0;
+  double cosine = 0.0;
+  double total = 0.0;
+  PlanParams params;
+  PlanFallbacks fallbacks;
+  int iterations = 0;
+  bool converged = false;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("score", score, "Structural similarity");
+    fields("cosine", cosine, "Of the global vectors");
+    fields("total", total, "Their sum");
+    fields("params", params);
+    fields("fallbacks", fallbacks);
+    fields("iterations", iterations);
+    fields("converged", converged);
+  }
+};
+
+struct PartPairAnswer {
+  static constexpr const char* kName = "PartPair";
+  PartPair pair;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("source", pair.source, "A cell, counted row by row from 0");
+    fields("target", pair.target);
+    fields("mass", pair.mass, "T_ij");
+    fields("amplified", pair.amplified, "R_s R_t T_ij: an even flow gives 1");
+    fields("similarity", pair.similarity, "S_ij");
+    fields("contribution", pair.contribution, "T_ij S_ij");
+    fields("share", pair.share, "Of the score");
+  }
+};
+
+struct MarginalsAnswer {
+  static constexpr const char* kName = "CellWeights";
+  std::vector<double> source;
+  std::vector<double> target;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("source", source);
+    fields("target", target);
+  }
+};
+
+// What `diml explain --json` writes; docs/explain.md has the meanings.
+struct ExplanationAnswer {
+  static constexpr const char* kName = "Explanation";
+  ExplanationAnswer() = default;
+  // most_pairs: how many of the strongest are listed.
+  ExplanationAnswer(const Explanation& why, std::size_t most_pairs);
+  ComparisonAnswer summary;
+  double mean_similarity = 0.0;
+  GridShape source;
+  GridShape target;
+  MarginalsAnswer marginals;
+  std::vector<std::vector<double>> similarity;
+  std::vector<std::vector<double>> plan;
+  std::vector<PartPairAnswer> pairs;
+  std::vector<PartPairAnswer> weakest;
+  double marginal_error = 0.0;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    summary.list(fields);
+    fields("mean_similarity", mean_similarity, "What an even flow would score");
+    fields("rows_source", source.rows);
+    fields("cols_source", source.cols);
+    fields("rows_target", target.rows);
+    fields("cols_target", target.cols);
+    fields("marginals", marginals);
+    fields("similarity", similarity, "S, [source cells, target cells]");
+    fields("plan", plan, "T, of the same shape: what flows");
+    fields("pairs", pairs, "The largest contribution first");
+    fields("weakest", weakest, "Of each source cell its main pair, the smallest first");
+    fields("marginal_error", marginal_error);
+  }
+};
+
+struct LabelAnswer {
+  static constexpr const char* kName = "Label";
+  std::int64_t label = 0;
+  std::size_t count = 0;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("label", label);
+    fields("count", count);
+  }
+};
+
+struct DefaultsAnswer {
+  static constexpr const char* kName = "Defaults";
+  std::string marginals;
+  double lambda = 0.0;
+  std::size_t top = 0;
+  std::size_t rerank = 0;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("marginals", marginals);
+    fields("lambda", lambda);
+    fields("top", top);
+    fields("rerank", rerank);
+  }
+};
+
+struct LimitsAnswer {
+  static constexpr const char* kName = "Limits";
+  std::size_t body_bytes = 0;
+  std::size_t pixels = 0;
+  std::size_t candidates = 0;
+  std::size_t hits = 0;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("body_bytes", body_bytes);
+    fields("pixels", pixels);
+    fields("candidates", candidates);
+    fields("hits", hits);
+  }
+};
+
+struct GalleryAnswer {
+  static constexpr const char* kName = "Gallery";
+  std::string name;
+  std::size_t items = 0;
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  std::size_t dim = 0;
+  std::string type;
+  bool photos = false;
+  bool changes = false;
+  bool exact = false;
+  double crop = 1.0;
+  std::vector<LabelAnswer> labels;
+  DefaultsAnswer defaults;
+  LimitsAnswer limits;
+  std::string version;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("name", name);
+    fields("items", items);
+    fields("rows", rows);
+    fields("cols", cols);
+    fields("dim", dim);
+    fields("type", type, "Of the numbers in a grid");
+    fields("photos", photos, "Whether photos can be sent");
+    fields("changes", changes, "Whether images can be added and deleted");
+    fields("exact", exact, "Whether there is exact transport");
+    fields("crop", crop,
+           "Side of the square that the network sees, of the photo's short side; 1 where unknown");
+    fields("labels", labels);
+    fields("defaults", defaults);
+    fields("limits", limits);
+    fields("version", version);
+  }
+};
+
+}  // namespace diml::server
