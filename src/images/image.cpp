@@ -38,9 +38,10 @@ Decoded decode(Bytes bytes, std::size_t most_pixels) {
 void images::check_size(std::size_t width, std::size_t height, std::size_t most_pixels) {
   if (width == 0 || height == 0) throw Error("has no pixels");
   if (height > most_pixels / width) {
-    throw Error("has " + std::to_string(width) + " x " + std::to_string(height) +
-                " pixels, more than the " + std::to_string(most_pixels) +
-                " allowed: make it smaller");
+    throw Error(ErrorKind::out_of_resources,
+                "has " + std::to_string(width) + " x " + std::to_string(height) +
+                    " pixels, more than the " + std::to_string(most_pixels) +
+                    " allowed: make it smaller");
   }
 }
 
