@@ -41,7 +41,8 @@ class TorchGridMaker final : public GridMaker {
     if (used == 0) return;
     const c10::InferenceMode inference;
     const auto count = static_cast<std::int64_t>(used);
-    // What stands in the empty places of a batch must not be left to what was there before.
+    // Always a whole batch: by its size cuDNN and LibTorch choose among algorithms that round
+    // differently. What stands in the empty places must not be left to what was there before.
     room.planes.narrow(0, count, room.planes.size(0) - count).zero_();
     const torch::Tensor map = run_(pixels_(room.planes)).to(torch::kFloat32);
     const Grids grids = make_grids(map, params_.grid, params_.pooling);
