@@ -42,12 +42,11 @@ Pairing explained(Service& service, const Call& call) {
     return made;
   });
   // Two photos go through the network together.
-  std::vector<Image> images;
-  const bool both = wanted.source.image && wanted.target.image;
-  if (both) {
-    images.push_back(std::move(*wanted.source.image));
-    images.push_back(std::move(*wanted.target.image));
-    const StoredGrids grids = service.embed(call, std::move(images));
+  if (wanted.source.crop && wanted.target.crop) {
+    std::vector<Crop> crops;
+    crops.push_back(std::move(*wanted.source.crop));
+    crops.push_back(std::move(*wanted.target.crop));
+    const StoredGrids grids = service.embed(call, std::move(crops));
     return service.work(call, [&] {
       const GridSetView view = grids.view();
       return Pairing{explain(view[0], view[1], wanted.match), wanted.pairs};

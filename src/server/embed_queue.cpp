@@ -4,12 +4,6 @@
 #include <cstring>
 
 namespace diml::server {
-namespace {
-
-// More gain nothing on a CPU, and each one waits for all of them.
-constexpr std::size_t kMostInBatch = 8;
-
-}  // namespace
 
 EmbedQueue::EmbedQueue(GalleryFormat format, std::unique_ptr<Embedder> embedder,
                        std::size_t most_waiting)
@@ -27,12 +21,12 @@ EmbedQueue::~EmbedQueue() {
   thread_.join();
 }
 
-StoredGrids EmbedQueue::embed(Clock::time_point deadline, std::vector<Image> images) {
-  StoredGrids grids(format_, images.size());
+StoredGrids EmbedQueue::embed(Clock::time_point deadline, std::vector<Crop> crops) {
+  StoredGrids grids(format_, crops.size());
   std::vector<std::shared_ptr<Photo>> photos;
-  for (std::size_t i = 0; i < images.size(); ++i) {
+  for (std::size_t i = 0; i < crops.size(); ++i) {
     photos.push_back(std::make_shared<Photo>());
-    photos.back()->image = std::move(images[i]);
+    photos.back()->crop = std::move(crops[i]);
     photos.back()->cells = grids.cells_of(i);
     photos.back()->global = grids.global_of(i);
   }
@@ -70,7 +64,7 @@ void EmbedQueue::serve() {
     arrived_.wait(lock, [&] { return closed_ || !line_.empty(); });
     if (line_.empty()) return;
     std::vector<std::shared_ptr<Photo>> batch;
-    while (!line_.empty() && batch.size() < kMostInBatch) {
+    while (!line_.empty() && batch.size() < embedder_->batch()) {
       batch.push_back(std::move(line_.front()));
       line_.pop_front();
       batch.back()->state = Photo::State::running;
@@ -91,10 +85,10 @@ void EmbedQueue::serve() {
 }
 
 void EmbedQueue::embed_batch(const std::vector<std::shared_ptr<Photo>>& batch) {
-  std::vector<Image> images;
-  images.reserve(batch.size());
-  for (const auto& photo : batch) images.push_back(std::move(photo->image));
-  const GridSet grids = embed_for(format_, *embedder_, images);
+  std::vector<Crop> crops;
+  crops.reserve(batch.size());
+  for (const auto& photo : batch) crops.push_back(std::move(photo->crop));
+  const GridSet grids = embedder_->embed(crops, format_.type);
   const std::size_t cell_bytes = format_.cells_per_grid * format_.dim * size_of(format_.type);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const GridView grid = grids[i];

@@ -72,7 +72,7 @@ Reply get_thumbnail(Service& service, const Call& call) {
 
 struct Additions {
   std::vector<NewItem> items;
-  std::vector<Image> images;
+  std::vector<Crop> crops;
   Duplicates duplicates = Duplicates::refuse;
 };
 
@@ -110,7 +110,7 @@ Additions read_additions(Service& service, const Call& call) {
     item.metadata = metadata;
     const Image whole = service.decode(file.bytes);
     item.thumbnail = make_thumbnail(whole);
-    made.images.push_back(resize_short_side(whole, service.embedder->short_side()));
+    made.crops.push_back(service.embedder->crop(whole));
     made.items.push_back(std::move(item));
   }
   return made;
@@ -118,7 +118,7 @@ Additions read_additions(Service& service, const Call& call) {
 
 Reply add_items(Service& service, const Call& call) {
   Additions additions = service.work(call, [&] { return read_additions(service, call); });
-  const StoredGrids grids = service.embed(call, std::move(additions.images));
+  const StoredGrids grids = service.embed(call, std::move(additions.crops));
   return service.work(call, [&] {
     std::vector<std::int64_t> ids;
     try {

@@ -105,8 +105,8 @@ Image Service::decode(std::string_view bytes) const {
   }
 }
 
-StoredGrids Service::embed(const Call& call, std::vector<Image> images) {
-  return embedder->embed(call.deadline, std::move(images));
+StoredGrids Service::embed(const Call& call, std::vector<Crop> crops) {
+  return embedder->embed(call.deadline, std::move(crops));
 }
 
 void Service::read_grid(const Json& json, const std::string& name, GridSet& grids,
@@ -149,8 +149,7 @@ Subject Service::subject(const Input& input, const std::string& name,
     if (input.field(name) != nullptr) {
       throw Refusal(400, "send '" + name + "' once: as a file, as an id or as cells");
     }
-    const Image whole = decode(file->bytes);
-    subject.image = resize_short_side(whole, embedder->short_side());
+    subject.crop = embedder->crop(decode(file->bytes));
     return subject;
   }
   const Json* given = input.field(name);
@@ -186,9 +185,9 @@ StoredGrids Service::grid_of(const Call& call, Subject subject) {
     expect_item(snapshot, *subject.id);
     return snapshot.grids({&*subject.id, 1});
   }
-  std::vector<Image> images;
-  images.push_back(std::move(*subject.image));
-  return embed(call, std::move(images));
+  std::vector<Crop> crops;
+  crops.push_back(std::move(*subject.crop));
+  return embed(call, std::move(crops));
 }
 
 MatchParams Service::match_params(const Input& input) const {
