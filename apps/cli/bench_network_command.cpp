@@ -27,8 +27,8 @@ struct BenchNetworkCommand {
   std::string json;
 
   void run();
-  ImageOptions::Images chosen() const;
-  std::vector<Image> decoded(const ImageOptions::Images& files) const;
+  LabelledImages chosen() const;
+  std::vector<Image> decoded(const LabelledImages& files) const;
   std::size_t wanted() const;
 };
 
@@ -42,22 +42,19 @@ std::size_t BenchNetworkCommand::wanted() const {
   return network.device == "cpu" ? std::max<std::size_t>(64, batch) : 24 * batch;
 }
 
-ImageOptions::Images BenchNetworkCommand::chosen() const {
-  ImageOptions::Images files;
+LabelledImages BenchNetworkCommand::chosen() const {
+  LabelledImages files;
   if (images.images.empty() && images.dataset.empty()) return files;
   files = images.load();
   const std::size_t most = std::max<std::size_t>(256, wanted());
-  for (auto* list : {&files.list.labels, &files.list.roles}) {
-    if (list->size() > most) list->resize(most);
-  }
-  if (files.list.paths.size() > most) files.list.paths.resize(most);
+  files.cut_to(most);
   return files;
 }
 
-std::vector<Image> BenchNetworkCommand::decoded(const ImageOptions::Images& files) const {
+std::vector<Image> BenchNetworkCommand::decoded(const LabelledImages& files) const {
   constexpr std::size_t kSide = 256;
   constexpr std::size_t kKinds = 32;
-  const std::vector<std::string>& paths = files.list.paths;
+  const std::vector<std::string>& paths = files.paths;
   std::vector<Image> photos(paths.empty() ? wanted() : paths.size());
   parallel_for(photos.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t k = begin; k < end; ++k) {
@@ -71,7 +68,7 @@ std::vector<Image> BenchNetworkCommand::decoded(const ImageOptions::Images& file
 void BenchNetworkCommand::run() {
   if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
   JsonOutput output(json);
-  const ImageOptions::Images files = chosen();
+  const LabelledImages files = chosen();
   const std::vector<Image> photos = decoded(files);
   Embedder embedder = network.open(threads);
   const OpenNetworkParams params{
@@ -87,18 +84,21 @@ void BenchNetworkCommand::run() {
 
   // Alternating, so that a noisy neighbour meets all.
   const TemporaryFolder scratch;
-  std::vector<double> bare, from_memory, from_files;
+  std::vector<double> bare, alone, from_memory, from_files;
   for (std::size_t round = 0; round <= rounds; ++round) {
     const double of_pass = opened.network->seconds_of_pass(passes, network.batch, size, size);
     auto start = Clock::now();
+    embedder.embed(std::span(photos).first(1));
+    const double of_one = seconds_since(start);
+    start = Clock::now();
     embedder.embed(photos, cells, globals);
     const double of_memory = seconds_since(start) / count;
     double of_files = 0.0;
-    if (!files.list.paths.empty()) {
+    if (!files.paths.empty()) {
       start = Clock::now();
-      EmbeddingFiles written(scratch.path() + "/bench", files.list,
+      EmbeddingFiles written(scratch.path() + "/bench", files,
                              {.cells_per_grid = embedder.cells_per_grid(), .dim = embedder.dim()});
-      embedder.embed_files(files.list.paths, files.orientation, images.bad(),
+      embedder.embed_files(files.paths, files.orientation, images.bad(),
                            [&](const EmbeddedBatch& batch) {
                              written.append(batch);
                              return true;
@@ -108,6 +108,7 @@ void BenchNetworkCommand::run() {
     }
     if (round == 0) continue;  // warming up
     bare.push_back(of_pass / static_cast<double>(network.batch));
+    alone.push_back(of_one);
     from_memory.push_back(of_memory);
     from_files.push_back(of_files);
   }
@@ -124,9 +125,10 @@ void BenchNetworkCommand::run() {
                  {"threads", thread_count(threads)},
                  {"network_ms_per_image", 1e3 * median(bare)},
                  {"network_images_per_second", 1.0 / median(bare)},
+                 {"one_photo_ms", 1e3 * median(alone)},
                  {"decoded_images_per_second", 1.0 / median(from_memory)},
                  {"decoded_share", share_of(from_memory)}};
-  if (!files.list.paths.empty()) {
+  if (!files.paths.empty()) {
     report["pipeline_ms_per_image"] = 1e3 * median(from_files);
     report["pipeline_images_per_second"] = 1.0 / median(from_files);
     report["pipeline_share"] = share_of(from_files);
@@ -142,7 +144,8 @@ void BenchNetworkCommand::run() {
   };
   line("the network alone", 1e3 * median(bare), 1.0);
   line("from decoded photos", 1e3 * median(from_memory), share_of(from_memory));
-  if (!files.list.paths.empty()) {
+  line("one photo alone", 1e3 * median(alone), share_of(alone));
+  if (!files.paths.empty()) {
     line("from files to files", 1e3 * median(from_files), share_of(from_files));
   }
 }

@@ -36,7 +36,7 @@ void leave_gallery(const std::string& folder, const std::string& model, const st
 
   std::vector<Image> photos;
   for (const std::size_t which : {source, target}) photos.push_back(read_image(images[which].file));
-  const GridSet grids = embed_for(gallery.format(), opened.embedder, photos);
+  const GridSet grids = opened.embedder.embed(photos, gallery.format().type);
   FigureParams figure;
   figure.source_name = std::filesystem::path(images[source].file).filename().string();
   figure.target_name = std::filesystem::path(images[target].file).filename().string();

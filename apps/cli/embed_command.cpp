@@ -24,10 +24,10 @@ struct EmbedCommand {
   std::string json;
 
   void run();
-  void write(ProcessGroup& processes, Embedder& embedder, const ImageOptions::Images& chosen,
+  void write(ProcessGroup& processes, Embedder& embedder, const LabelledImages& chosen,
              const std::string& fingerprint) const;
   void help_to_write(ProcessGroup& processes, Embedder& embedder,
-                     const ImageOptions::Images& chosen) const;
+                     const LabelledImages& chosen) const;
 };
 
 const char* const kResume = "the same call with --resume goes on";
@@ -54,9 +54,9 @@ void EmbedCommand::run() {
   array_type_from(type);
   // First: one that ends before the others have met it lets them wait.
   const std::unique_ptr<ProcessGroup> processes = join_processes(kResume);
-  const ImageOptions::Images chosen = images.load();
+  const LabelledImages chosen = images.load();
   Embedder embedder = network.open(threads);
-  const std::string fingerprint = fingerprint_of(chosen.list, network.description() + " " + type);
+  const std::string fingerprint = fingerprint_of(chosen, network.description() + " " + type);
   processes->expect_same(fingerprint, "images, another model or other options");
   if (processes->writes()) {
     write(*processes, embedder, chosen, fingerprint);
@@ -66,26 +66,25 @@ void EmbedCommand::run() {
 }
 
 void EmbedCommand::help_to_write(ProcessGroup& processes, Embedder& embedder,
-                                 const ImageOptions::Images& chosen) const {
+                                 const LabelledImages& chosen) const {
   const std::size_t before = std::stoull(processes.exchanged("").front());
   const Interrupt interrupt;
-  const bool finished =
-      embed_together(processes, embedder, std::span(chosen.list.paths).subspan(before),
-                     chosen.orientation, images.bad(), {}, Interrupt::asked);
+  const bool finished = embed_together(processes, embedder, std::span(chosen.paths).subspan(before),
+                                       chosen.orientation, images.bad(), {}, Interrupt::asked);
   if (!finished) throw Error(std::string("stopped: ") + kResume);
   processes.wait_for_writer();
 }
 
-void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder,
-                         const ImageOptions::Images& chosen, const std::string& fingerprint) const {
+void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder, const LabelledImages& chosen,
+                         const std::string& fingerprint) const {
   JsonOutput output(json);
-  EmbeddingFiles files(out, chosen.list,
+  EmbeddingFiles files(out, chosen,
                        {.type = array_type_from(type),
                         .cells_per_grid = embedder.cells_per_grid(),
                         .dim = embedder.dim(),
                         .fingerprint = fingerprint,
                         .resume = resume});
-  const std::size_t total = chosen.list.paths.size();
+  const std::size_t total = chosen.paths.size();
   const std::size_t before = files.done();
   processes.exchanged(std::to_string(before));
   const Progress progress = progress_bar("embed");
@@ -100,7 +99,7 @@ void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder,
     };
     bool finished = false;
     try {
-      finished = embed_together(processes, embedder, std::span(chosen.list.paths).subspan(before),
+      finished = embed_together(processes, embedder, std::span(chosen.paths).subspan(before),
                                 chosen.orientation, images.bad(), append, Interrupt::asked);
     } catch (...) {
       files.sync();  // so that --resume does not repeat it

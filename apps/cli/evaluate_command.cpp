@@ -10,26 +10,18 @@
 #if DIML_HAS_NETWORKS
 #include <chrono>
 
-#include "diml/embed_together.h"
+#include "diml/evaluate_dataset.h"
 #include "network_options.h"
 #endif
 
 namespace diml::cli {
 namespace {
 
-// What is evaluated, from files or fresh from a network.
+// What lies in files.
 struct Labelled {
   GridSet set;
   std::vector<std::int64_t> labels;
   std::vector<Role> roles;
-  double embed_seconds = 0.0;
-
-  // Shorter than the set where images were left out.
-  GridSetView view() const {
-    GridSetView grids = set.view();
-    grids.size = labels.size();
-    return grids;
-  }
 };
 
 struct EvaluateCommand {
@@ -37,7 +29,8 @@ struct EvaluateCommand {
 #if DIML_HAS_NETWORKS
   NetworkOptions network;
   ImageOptions images;
-  Labelled embed(ProcessGroup& processes);
+  Evaluation of_network(ProcessGroup& processes);
+  double embed_seconds = 0.0;
 #endif
   MatchOptions match;
   std::string labels;
@@ -51,8 +44,10 @@ struct EvaluateCommand {
   std::string json;
 
   Labelled load() const;
+  EvaluateParams params(std::size_t everything) const;
+  Evaluation of_files(ProcessGroup& processes) const;
   void run();
-  void tell(const Evaluation& evaluation, double embed_seconds, JsonOutput& output) const;
+  void tell(const Evaluation& evaluation, JsonOutput& output) const;
 };
 
 constexpr const char* kEverything = "all";
@@ -88,34 +83,7 @@ Labelled EvaluateCommand::load() const {
   return loaded;
 }
 
-#if DIML_HAS_NETWORKS
-Labelled EvaluateCommand::embed(ProcessGroup& processes) {
-  if (images.dataset.empty()) throw Error("--model needs --dataset NAME --root DIR");
-  const ImageOptions::Images chosen = images.load();
-  if (grid != 0) network.grid = grid;
-  const auto start = std::chrono::steady_clock::now();
-  Embedder embedder = network.open(match.threads);
-  processes.expect_same(fingerprint_of(chosen.list, network.description()),
-                        "images, another model or other options");
-  const EmbedFilesParams how{chosen.orientation, images.bad(), cell_type_from(grids.storage)};
-  EmbeddedFiles files =
-      *embed_to_memory(processes, embedder, chosen.list.paths, how, progress_bar("embed"));
-  Labelled made;
-  made.set = std::move(files.set);
-  for (const std::size_t index : files.kept) {
-    made.labels.push_back(chosen.list.labels[index]);
-    if (!chosen.list.roles.empty()) {
-      made.roles.push_back(static_cast<Role>(chosen.list.roles[index]));
-    }
-  }
-  report_bad(files.bad, chosen.list.paths.size(), "");
-  made.embed_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return made;
-}
-#endif
-
-void EvaluateCommand::run() {
+EvaluateParams EvaluateCommand::params(std::size_t everything) const {
   EvaluateParams params;
   params.match = match.params();
   params.matcher = match.matcher;
@@ -123,39 +91,64 @@ void EvaluateCommand::run() {
   params.weights = weights;
   params.nmi = nmi;
   params.seed = seed;
-  make_matcher(match.matcher);  // a wrong name is told before the files are read
+  params.rerank.clear();
+  for (const std::string& k : rerank) {
+    params.rerank.push_back(k == kEverything ? everything : std::stoull(k));
+  }
+  return params;
+}
+
+Evaluation EvaluateCommand::of_files(ProcessGroup& processes) const {
+  Labelled labelled = load();
+  EvaluateParams how = params(labelled.labels.size());
+  how.roles = std::move(labelled.roles);
+  return evaluate_together(processes, labelled.set.view(), labelled.labels, how,
+                           processes.writes() ? progress_bar("evaluate") : Progress{});
+}
+
+#if DIML_HAS_NETWORKS
+Evaluation EvaluateCommand::of_network(ProcessGroup& processes) {
+  using Clock = std::chrono::steady_clock;
+  if (images.dataset.empty()) throw Error("--model needs --dataset NAME --root DIR");
+  const LabelledImages chosen = images.load();
+  if (grid != 0) network.grid = grid;
+  const Clock::time_point start = Clock::now();
+  Embedder embedder = network.open(match.threads);
+  const double open_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  processes.expect_same(fingerprint_of(chosen, network.description()),
+                        "images, another model or other options");
+  const EvaluateDatasetParams how{
+      {params(kRerankAll)}, images.bad(), cell_type_from(grids.storage)};
+  DatasetEvaluation made = *evaluate_dataset(
+      processes, embedder, chosen, how,
+      {.on_embed = progress_bar("embed"), .on_evaluate = progress_bar("evaluate")});
+  report_bad(made.bad, chosen.paths.size(), "");
+  embed_seconds = open_seconds + made.embed_seconds;
+  return processes.writes() ? std::move(made.evaluations.front()) : Evaluation{};
+}
+#endif
+
+void EvaluateCommand::run() {
+  (void)match.params();         // what is wrong is told before the files are read,
+  make_matcher(match.matcher);  // a wrong name as well
   expect_own_files({grids.cells, grids.globals, labels, roles}, {json});
   const std::unique_ptr<ProcessGroup> processes = join_processes();
   JsonOutput output(processes->writes() ? json : "");
 #if DIML_HAS_NETWORKS
-  Labelled labelled = network.model.empty() ? load() : embed(*processes);
-  // Grids from files are everywhere, fresh ones where they are evaluated: embedding them was the
-  // work.
-  const bool together = network.model.empty();
+  const Evaluation evaluation =
+      network.model.empty() ? of_files(*processes) : of_network(*processes);
 #else
-  Labelled labelled = load();
-  const bool together = true;
+  const Evaluation evaluation = of_files(*processes);
 #endif
-  params.roles = std::move(labelled.roles);
-  params.rerank.clear();
-  for (const std::string& k : rerank) {
-    params.rerank.push_back(k == kEverything ? labelled.labels.size() : std::stoull(k));
-  }
-  Evaluation evaluation;
-  if (together || processes->writes()) {
-    ProcessGroup alone;
-    evaluation =
-        evaluate_together(together ? *processes : alone, labelled.view(), labelled.labels, params,
-                          processes->writes() ? progress_bar("evaluate") : Progress{});
-  }
-  if (processes->writes()) tell(evaluation, labelled.embed_seconds, output);
+  if (processes->writes()) tell(evaluation, output);
   processes->wait_for_writer();
 }
 
-void EvaluateCommand::tell(const Evaluation& evaluation, double embed_seconds,
-                           JsonOutput& output) const {
+void EvaluateCommand::tell(const Evaluation& evaluation, JsonOutput& output) const {
   Json result = to_json(evaluation, per_class);
+#if DIML_HAS_NETWORKS
   if (embed_seconds > 0.0) result["seconds"]["embed"] = embed_seconds;
+#endif
   output.write(result);
   if (!output.takes_standard_output()) print_table(evaluation);
 }

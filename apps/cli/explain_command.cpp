@@ -90,15 +90,9 @@ Sides ExplainCommand::of_photos() {
     photos.push_back(read_image(path, {.orientation = Orientation::exif}));
   }
   Embedder embedder = network.open(match.threads);
-  const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
-  std::vector<float> cells(photos.size() * of_grid);
-  std::vector<float> globals(photos.size() * embedder.dim());
-  embedder.embed(photos, cells, globals);
   Sides sides;
-  sides.own.emplace_back(photos.size(), embedder.cells_per_grid(), embedder.dim());
+  sides.own.push_back(embedder.embed(photos));
   for (std::size_t k = 0; k < photos.size(); ++k) {
-    sides.own[0].set(k, {&cells[k * of_grid], of_grid},
-                     {&globals[k * embedder.dim()], embedder.dim()});
     sides.grids.push_back(sides.own[0][k]);
     sides.images.push_back(seen_by(embedder.preprocessing(), photos[k]));
   }
@@ -158,8 +152,7 @@ Sides ExplainCommand::of_gallery() const {
     if (!image) image = read_image(file, {.orientation = Orientation::exif});
     if (sides.grids.size() == sides.images.size()) {  // not in the gallery: as a query would be
       if (!opened) opened = open_embedder_of(from, settings_of(network, match.threads));
-      const std::vector<Image> one = {*image};
-      sides.own.push_back(embed_for(from.format(), opened->embedder, one));
+      sides.own.push_back(opened->embedder.embed({&*image, 1}, from.format().type));
       sides.grids.push_back(sides.own.back()[0]);
     }
     sides.images.push_back(preprocessing ? seen_by(*preprocessing, *image) : *image);

@@ -51,8 +51,7 @@ PartGrids ExplainEvalCommand::embedded() {
                 "critters have them");
   }
   Embedder embedder = network.open(match.threads);
-  return embed_parts(embedder, data, {.pairs = pairs, .seed = seed, .threads = match.threads},
-                     progress_bar("embed"));
+  return embed_parts(embedder, data, {.pairs = pairs, .seed = seed}, progress_bar("embed"));
 }
 
 Json to_json(const std::vector<Curve>& curves) {

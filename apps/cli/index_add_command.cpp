@@ -157,24 +157,22 @@ AddReport AddCommand::run_embeddings(const GoOn& go_on) {
 #if DIML_HAS_NETWORKS
 AddReport AddCommand::run_images(const GoOn& go_on) {
   namespace fs = std::filesystem;
-  const ImageOptions::Images chosen = images.load();
+  const LabelledImages chosen = images.load();
   const MetadataByPath texts = loaded_metadata();
-  const EmbeddingList& list = chosen.list;
   std::vector<ImageToAdd> to_add;
-  for (std::size_t i = 0; i < list.paths.size(); ++i) {
+  for (std::size_t i = 0; i < chosen.paths.size(); ++i) {
     // A data set says which of its images are there to be found.
-    if (!list.roles.empty() && (list.roles[i] & 2) == 0) continue;
+    if (!chosen.roles.empty() && chosen.roles[i] == Role::query) continue;
     // The gallery is opened from other folders too.
-    const std::string place = fs::absolute(list.paths[i]).lexically_normal().string();
-    auto found = texts.find(list.paths[i]);
+    const std::string place = fs::absolute(chosen.paths[i]).lexically_normal().string();
+    auto found = texts.find(chosen.paths[i]);
     if (found == texts.end()) found = texts.find(place);
-    to_add.push_back(
-        {list.paths[i], {place, list.labels[i], found == texts.end() ? "" : found->second, {}}});
+    to_add.push_back({chosen.paths[i],
+                      {place, chosen.labels[i], found == texts.end() ? "" : found->second, {}}});
   }
   if (fresh) (void)cell_type();  // before the model is read
   const auto add = [&](Gallery target, Embedder& embedder) {
-    return add_images(target, embedder, to_add,
-                      {chosen.orientation, images.bad(), known(), threads}, go_on);
+    return add_images(target, embedder, to_add, {chosen.orientation, images.bad(), known()}, go_on);
   };
   if (fresh) {
     OpenedEmbedder embedder = open_embedder(settings_of(network, threads));

@@ -8,8 +8,8 @@
 
 #include "base/sha256.h"
 #include "base/system_error.h"
+#include "diml/dataset.h"
 #include "diml/error.h"
-#include "diml/evaluate.h"
 #include "diml/open_network.h"
 
 namespace diml::cli {
@@ -156,43 +156,31 @@ void ImageOptions::define_images(CLI::App& command) {
       ->excludes("--dataset");
 }
 
-ImageOptions::Images ImageOptions::load() const {
-  Images loaded;
-  if (!images.empty()) {
-    loaded.list.paths = fs::is_directory(images) ? images_in(images) : images_listed(images);
-    loaded.list.labels.assign(loaded.list.paths.size(), -1);
-    loaded.orientation = Orientation::exif;
+LabelledImages ImageOptions::load() const {
+  LabelledImages loaded;
+  if (images.empty()) {
+    loaded = labelled_images(load_dataset(dataset, root, split_from(split)));
+    if (loaded.paths.empty()) {
+      throw Error(root + ": no image of this split is a query or in the gallery");
+    }
     return loaded;
   }
-  const Dataset data = load_dataset(dataset, root, split_from(split));
-  if (data.own_photos) loaded.orientation = Orientation::exif;
-  bool told_apart = false;
-  for (const Sample& sample : data.samples) {
-    if (!sample.is_query && !sample.is_gallery) continue;
-    loaded.list.paths.push_back(sample.path);
-    loaded.list.labels.push_back(sample.label);
-    const Role role = sample.is_query && sample.is_gallery ? Role::both
-                      : sample.is_query                    ? Role::query
-                                                           : Role::gallery;
-    loaded.list.roles.push_back(static_cast<std::int64_t>(role));
-    told_apart = told_apart || role != Role::both;
-  }
-  if (loaded.list.paths.empty()) {
-    throw Error(root + ": no image of this split is a query or in the gallery");
-  }
-  if (!told_apart) loaded.list.roles.clear();
+  loaded.paths = fs::is_directory(images) ? images_in(images) : images_listed(images);
+  loaded.labels.assign(loaded.paths.size(), -1);
+  loaded.orientation = Orientation::exif;
   return loaded;
 }
 
-std::string fingerprint_of(const EmbeddingList& list, const std::string& description) {
+std::string fingerprint_of(const LabelledImages& images, const std::string& description) {
   Sha256 sha;
   const auto add = [&](const std::string& text) {
     sha.update({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
   };
   add(description + "\n");
-  for (std::size_t i = 0; i < list.paths.size(); ++i) {
-    const std::int64_t role = list.roles.empty() ? 0 : list.roles[i];
-    add(list.paths[i] + " " + std::to_string(list.labels[i]) + " " + std::to_string(role) + "\n");
+  for (std::size_t i = 0; i < images.paths.size(); ++i) {
+    const int role = images.roles.empty() ? 0 : static_cast<int>(images.roles[i]);
+    add(images.paths[i] + " " + std::to_string(images.labels[i]) + " " + std::to_string(role) +
+        "\n");
   }
   return sha.hex();
 }

@@ -6,9 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "diml/dataset.h"
 #include "diml/embedder.h"
-#include "diml/embedding_files.h"
+#include "diml/labelled_images.h"
 
 namespace diml::cli {
 
@@ -50,18 +49,14 @@ struct ImageOptions {
   std::string images;
   bool skip_bad = false;
 
-  struct Images {
-    EmbeddingList list;
-    Orientation orientation = Orientation::as_stored;
-  };
   void define_dataset(CLI::App& command);
   void define_images(CLI::App& command);
-  Images load() const;
+  LabelledImages load() const;
   BadImages bad() const { return skip_bad ? BadImages::skip : BadImages::stop; }
 };
 
 // Of everything that the grids of these images depend on. description: NetworkOptions'.
-std::string fingerprint_of(const EmbeddingList& list, const std::string& description);
+std::string fingerprint_of(const LabelledImages& images, const std::string& description);
 
 // What --skip-bad left out, on standard error: how many, and which.
 void report_bad(const std::vector<std::string>& reasons, std::size_t total,

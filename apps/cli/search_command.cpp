@@ -72,14 +72,14 @@ Queries SearchCommand::of_images([[maybe_unused]] const Gallery& from) const {
 #if DIML_HAS_NETWORKS
   OpenedEmbedder opened = open_embedder_of(from, settings_of(network, match.threads));
   Queries queries;
-  std::vector<Image> decoded;
+  std::vector<Crop> crops;
   for (const std::string& path : images) {
     const Image image = read_image(path, {.orientation = Orientation::exif});
     queries.thumbnails.push_back(make_thumbnail(image));
-    decoded.push_back(resize_short_side(image, opened.embedder.preprocessing().resize));
+    crops.push_back(opened.embedder.crop(image));
   }
   queries.names = images;
-  queries.grids = embed_for(from.format(), opened.embedder, decoded);
+  queries.grids = opened.embedder.embed(crops, from.format().type);
   return queries;
 #else
   throw Error(ErrorKind::unsupported,

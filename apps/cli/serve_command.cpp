@@ -15,6 +15,7 @@ namespace diml::cli {
 namespace {
 
 constexpr const char* kTokenVariable = "DIML_TOKEN";
+constexpr std::size_t kBatchOnACard = 32;
 
 struct ServeCommand {
   std::string gallery;
@@ -65,7 +66,10 @@ void ServeCommand::run() {
   std::unique_ptr<Embedder> embedder;
   std::string why_no_photos;
   try {
-    OpenedEmbedder found = open_embedder_of(opened, settings_of(network, match.threads));
+    EmbedderSettings settings = settings_of(network, match.threads);
+    // Photos come a few at a time, and a card runs whole batches.
+    if (settings.device != "cpu") settings.batch = kBatchOnACard;
+    OpenedEmbedder found = open_embedder_of(opened, std::move(settings));
     embedder = std::make_unique<Embedder>(std::move(found.embedder));
   } catch (const Error& error) {
     // Without a model it still searches and compares what is there.

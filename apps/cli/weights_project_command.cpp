@@ -43,12 +43,12 @@ void expect_kind(const std::string& kind, bool has_photos) {
 }
 
 Model ProjectCommand::by_pca(const Model& model, Json& report) {
-  const ImageOptions::Images chosen = images.load();
+  const LabelledImages chosen = images.load();
   network.no_projection = true;
   Embedder embedder = network.open(pca.threads);
   pca.orientation = chosen.orientation;
   pca.bad = images.bad();
-  const PcaOfPhotos found = pca_of_photos(embedder, chosen.list.paths, pca, progress_bar("embed"));
+  const PcaOfPhotos found = pca_of_photos(embedder, chosen.paths, pca, progress_bar("embed"));
   report_bad(found.bad, found.bad.size() + found.photos, "");
   if (!found.directions.converged) {
     std::cerr << "the directions had not settled after " << found.directions.steps

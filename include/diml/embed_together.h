@@ -21,9 +21,6 @@ bool embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const
                     const std::function<void(const EmbeddedBatch&)>& sink,
                     const std::function<bool()>& stop = {});
 
-// The grids of the batch, side by side, from place `first` of the set on.
-void put_grids(const EmbeddedBatch& batch, GridSet& grids, std::size_t first);
-
 // All grids of a list of files, in memory.
 struct EmbeddedFiles {
   GridSet set;

@@ -7,16 +7,10 @@
 #include <vector>
 
 #include "diml/embedder.h"
+#include "diml/labelled_images.h"
 #include "diml/npy.h"
 
 namespace diml {
-
-// What is embedded and under which names it is kept.
-struct EmbeddingList {
-  std::vector<std::string> paths;
-  std::vector<std::int64_t> labels;  // -1 where nothing is known
-  std::vector<std::int64_t> roles;   // as Role; empty where every image is query and gallery
-};
 
 struct EmbeddingFilesParams {
   ArrayType type = ArrayType::float32;  // of cells and globals; float16 halves the files
@@ -34,7 +28,7 @@ class EmbeddingFiles {
  public:
   // Throws when earlier work lies there and `resume` is not wanted, or when it is of other images
   // or of another model, or when another process is at it. The folder of the files must be there.
-  EmbeddingFiles(std::string prefix, const EmbeddingList& list, EmbeddingFilesParams params);
+  EmbeddingFiles(std::string prefix, const LabelledImages& list, EmbeddingFilesParams params);
   ~EmbeddingFiles();
   EmbeddingFiles(const EmbeddingFiles&) = delete;
   EmbeddingFiles& operator=(const EmbeddingFiles&) = delete;
@@ -63,7 +57,7 @@ class EmbeddingFiles {
 
   std::string prefix_;
   std::string folder_;
-  const EmbeddingList& list_;
+  const LabelledImages& list_;
   EmbeddingFilesParams params_;
   std::size_t done_ = 0;
   std::size_t kept_ = 0;

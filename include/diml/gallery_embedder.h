@@ -53,16 +53,11 @@ struct AddImagesParams {
   Orientation orientation = Orientation::as_stored;
   BadImages bad = BadImages::stop;
   KnownPaths known = KnownPaths::skip;
-  int threads = 0;
 };
 
-// A stretch at a time, each durable as a whole. Each file is decoded once, for its grid and its
-// thumbnail.
+// A stretch of the embedder's at a time, each durable as a whole. Each file is decoded once, for
+// its grid and its thumbnail.
 AddReport add_images(Gallery& gallery, Embedder& embedder, std::span<const ImageToAdd> images,
                      const AddImagesParams& params, const GoOn& go_on = {});
-
-// Grids of images that are in memory, as the gallery stores them: what GallerySearch::search and
-// Gallery::add take.
-GridSet embed_for(const GalleryFormat& format, Embedder& embedder, std::span<const Image> images);
 
 }  // namespace diml

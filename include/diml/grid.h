@@ -68,6 +68,9 @@ class GridSet {
   // Throws on NaN and infinity. Different indices may be set from different threads.
   void set(std::size_t index, std::span<const float> cells, std::span<const float> global = {});
 
+  // A grid of the set's shape and type, bit for bit. The same holds for threads.
+  void put(std::size_t index, const GridView& grid);
+
   GridSetView view() const;
   GridView operator[](std::size_t index) const { return view()[index]; }
   std::size_t size() const { return size_; }

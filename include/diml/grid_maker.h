@@ -13,8 +13,8 @@ struct GridMakerParams {
   Preprocessing preprocessing{};
   std::size_t grid = 4;  // paper, section 4.2
   PoolingRule pooling = PoolingRule::align;
-  std::size_t batch = 8;  // images in one forward pass; always full, so that a grid never depends
-                          // on how many others are embedded with it
+  std::size_t batch = 8;  // images in one forward pass. Fewer are run as fewer only where a grid
+                          // has the same bits then; else empty places are run with them
   int threads = 0;
 };
 

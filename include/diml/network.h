@@ -45,6 +45,10 @@ class Network {
   virtual void forward(std::span<const float> pixels, std::size_t batch, std::size_t height,
                        std::size_t width, std::span<float> maps) = 0;
 
+  // Whether a map has, in a batch of `few`, the very bits that it has in a batch of `many`. No
+  // where nobody knows.
+  virtual bool same_bits(std::size_t few, std::size_t many, std::size_t height, std::size_t width);
+
   // Null where the network knows no better way than forward(). The network must outlive it.
   virtual std::unique_ptr<GridMaker> grid_maker(const GridMakerParams& params);
 

@@ -1,11 +1,9 @@
 #include "engine/embed_parts.h"
 
-#include <algorithm>
+#include "diml/error.h"
 
 namespace diml {
 namespace {
-
-constexpr std::size_t kAtOnce = 64;  // decoded images in memory
 
 // The images of the pairs, each once; the pairs then count among these.
 std::vector<const Sample*> used_in(const std::vector<const Sample*>& shown,
@@ -41,29 +39,25 @@ PartGrids embed_parts(Embedder& embedder, const Dataset& data, const PartPairsPa
   const std::vector<const Sample*> used = used_in(shown, judged.pairs);
   judged.grids = GridSet(used.size(), embedder.cells_per_grid(), embedder.dim());
   judged.parts.resize(used.size());
-  for (const Sample* sample : used) judged.labels.push_back(sample->label);
-  const Preprocessing& seen = embedder.preprocessing();
-  const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
-  for (std::size_t first = 0; first < used.size(); first += kAtOnce) {
-    const std::size_t some = std::min(kAtOnce, used.size() - first);
-    std::vector<Image> decoded(some);
-    parallel_for(some, 1, params.threads, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t k = begin; k < end; ++k) {
-        const Sample& sample = *used[first + k];
-        decoded[k] = read_image(sample.path);
-        judged.parts[first + k] = cells_of_parts(sample.parts, decoded[k].width, decoded[k].height,
-                                                 seen.resize, seen.crop, judged.shape);
-      }
-    });
-    std::vector<float> cells(some * of_grid);
-    std::vector<float> globals(some * embedder.dim());
-    embedder.embed(decoded, cells, globals);
-    for (std::size_t k = 0; k < some; ++k) {
-      judged.grids.set(first + k, {&cells[k * of_grid], of_grid},
-                       {&globals[k * embedder.dim()], embedder.dim()});
-    }
-    if (progress) progress(first + some, used.size());
+  std::vector<std::string> paths;
+  for (const Sample* sample : used) {
+    judged.labels.push_back(sample->label);
+    paths.push_back(sample->path);
   }
+  const Preprocessing& seen = embedder.preprocessing();
+  const auto keep = [&](const EmbeddedBatch& batch) {
+    // A pair that lost an image would be judged by fewer: here none may be missing.
+    if (!batch.bad.empty()) throw Error(batch.bad.front().why);
+    put_grids(batch, judged.grids, batch.first);
+    if (progress) progress(batch.first + batch.count, used.size());
+    return true;
+  };
+  embedder.embed_files(paths, Orientation::as_stored, BadImages::skip, keep,
+                       [&](std::size_t index, const Image& whole) {
+                         judged.parts[index] =
+                             cells_of_parts(used[index]->parts, whole.width, whole.height,
+                                            seen.resize, seen.crop, judged.shape);
+                       });
   return judged;
 }
 

@@ -22,7 +22,6 @@ struct PartGrids {
 struct PartPairsParams {
   std::size_t pairs = 2000;
   std::uint64_t seed = 0;
-  int threads = 0;
 };
 
 // Only images that show parts are drawn, and only those in some pair are embedded.

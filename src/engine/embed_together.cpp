@@ -173,14 +173,6 @@ bool embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const
   return done == paths.size();
 }
 
-void put_grids(const EmbeddedBatch& batch, GridSet& grids, std::size_t first) {
-  const std::size_t of_grid = grids.cells_per_grid() * grids.dim();
-  for (std::size_t k = 0; k < batch.indices.size(); ++k) {
-    grids.set(first + k, std::span(batch.cells).subspan(k * of_grid, of_grid),
-              std::span(batch.globals).subspan(k * grids.dim(), grids.dim()));
-  }
-}
-
 std::optional<EmbeddedFiles> embed_to_memory(ProcessGroup& processes, Embedder& embedder,
                                              std::span<const std::string> paths,
                                              const EmbedFilesParams& params,

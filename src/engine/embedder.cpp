@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "diml/error.h"
-#include "diml/grid.h"
 #include "diml/input_file.h"
 #include "host_grid_maker.h"
 
@@ -136,37 +135,97 @@ void Embedder::embed_all(std::size_t total, const Fill& fill, BadImages bad,
   }
 }
 
-void Embedder::embed(std::span<const Image> images, std::span<float> cells,
-                     std::span<float> globals) {
-  const std::size_t of_grid = cells_per_grid() * dim();
-  if (cells.size() != images.size() * of_grid || globals.size() != images.size() * dim()) {
-    throw Error("the embedder was given arrays of the wrong size");
-  }
+void Embedder::embed_in_memory(std::size_t total, const Fill& fill,
+                               const std::function<void(const EmbeddedBatch&)>& sink) {
   embed_all(
-      images.size(),
-      [&](std::size_t i, std::span<std::uint8_t> planes) {
-        crop_planes(images[i], preprocessing_, planes);
-      },
-      BadImages::stop, [](std::size_t, std::size_t) {},
+      total, fill, BadImages::stop, [](std::size_t, std::size_t) {},
       [&](const EmbeddedBatch& batch) {
-        std::copy(batch.cells.begin(), batch.cells.end(), &cells[batch.first * of_grid]);
-        std::copy(batch.globals.begin(), batch.globals.end(), &globals[batch.first * dim()]);
+        sink(batch);
         return true;
       });
 }
 
+void Embedder::embed_into(std::size_t total, const Fill& fill, std::span<float> cells,
+                          std::span<float> globals) {
+  const std::size_t of_grid = cells_per_grid() * dim();
+  if (cells.size() != total * of_grid || globals.size() != total * dim()) {
+    throw Error("the embedder was given arrays of the wrong size");
+  }
+  embed_in_memory(total, fill, [&](const EmbeddedBatch& batch) {
+    std::copy(batch.cells.begin(), batch.cells.end(), &cells[batch.first * of_grid]);
+    std::copy(batch.globals.begin(), batch.globals.end(), &globals[batch.first * dim()]);
+  });
+}
+
+GridSet Embedder::embed_as_set(std::size_t total, const Fill& fill, CellType storage) {
+  GridSet grids(total, cells_per_grid(), dim(), storage);
+  embed_in_memory(total, fill,
+                  [&](const EmbeddedBatch& batch) { put_grids(batch, grids, batch.first); });
+  return grids;
+}
+
+Embedder::Fill Embedder::fill_from(std::span<const Image> images) const {
+  return [this, images](std::size_t i, std::span<std::uint8_t> planes) {
+    crop_planes(images[i], preprocessing_, planes);
+  };
+}
+
+Embedder::Fill Embedder::fill_from(std::span<const Crop> crops) const {
+  return [crops](std::size_t i, std::span<std::uint8_t> planes) {
+    if (crops[i].planes.size() != planes.size()) {
+      throw Error("the embedder was given a crop of another size");
+    }
+    std::copy(crops[i].planes.begin(), crops[i].planes.end(), planes.begin());
+  };
+}
+
+Crop Embedder::crop(const Image& image) const {
+  Crop made{std::vector<std::uint8_t>(3 * preprocessing_.crop * preprocessing_.crop)};
+  crop_planes(image, preprocessing_, made.planes);
+  return made;
+}
+
+void Embedder::embed(std::span<const Image> images, std::span<float> cells,
+                     std::span<float> globals) {
+  embed_into(images.size(), fill_from(images), cells, globals);
+}
+
+void Embedder::embed(std::span<const Crop> crops, std::span<float> cells,
+                     std::span<float> globals) {
+  embed_into(crops.size(), fill_from(crops), cells, globals);
+}
+
+GridSet Embedder::embed(std::span<const Image> images, CellType storage) {
+  return embed_as_set(images.size(), fill_from(images), storage);
+}
+
+GridSet Embedder::embed(std::span<const Crop> crops, CellType storage) {
+  return embed_as_set(crops.size(), fill_from(crops), storage);
+}
+
 void Embedder::embed_files(std::span<const std::string> paths, Orientation orientation,
-                           BadImages bad, const std::function<bool(const EmbeddedBatch&)>& sink) {
+                           BadImages bad, const std::function<bool(const EmbeddedBatch&)>& sink,
+                           const SeeImage& see) {
   embed_all(
       paths.size(),
       [&](std::size_t i, std::span<std::uint8_t> planes) {
-        crop_planes(read_image(paths[i], {.orientation = orientation}), preprocessing_, planes);
+        const Image whole = read_image(paths[i], {.orientation = orientation});
+        crop_planes(whole, preprocessing_, planes);
+        if (see) see(i, whole);
       },
       bad,
       [&](std::size_t first, std::size_t count) {
         for (std::size_t i = first; i < first + count; ++i) ask_for_file(paths[i]);
       },
       sink);
+}
+
+void put_grids(const EmbeddedBatch& batch, GridSet& grids, std::size_t first) {
+  const std::size_t of_grid = grids.cells_per_grid() * grids.dim();
+  for (std::size_t k = 0; k < batch.indices.size(); ++k) {
+    grids.set(first + k, std::span(batch.cells).subspan(k * of_grid, of_grid),
+              std::span(batch.globals).subspan(k * grids.dim(), grids.dim()));
+  }
 }
 
 }  // namespace diml

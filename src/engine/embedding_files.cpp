@@ -141,7 +141,7 @@ class EmbeddingFiles::Part {
   std::size_t whole_ = 0;
 };
 
-EmbeddingFiles::EmbeddingFiles(std::string prefix, const EmbeddingList& list,
+EmbeddingFiles::EmbeddingFiles(std::string prefix, const LabelledImages& list,
                                EmbeddingFilesParams params)
     : prefix_(std::move(prefix)),
       folder_(prefix_ + ".partial"),
@@ -241,7 +241,8 @@ void EmbeddingFiles::append(const EmbeddedBatch& batch) {
   for (const std::size_t index : batch.indices) {
     part("labels.npy").append(&list_.labels[index], sizeof(std::int64_t));
     if (!list_.roles.empty()) {
-      part("roles.npy").append(&list_.roles[index], sizeof(std::int64_t));
+      const auto role = static_cast<std::int64_t>(list_.roles[index]);
+      part("roles.npy").append(&role, sizeof(role));
     }
     const std::string line = list_.paths[index] + "\n";
     part("paths.txt").append(line.data(), line.size());

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <optional>
 
 #include "diml/error.h"
-#include "diml/input_file.h"
 #include "diml/open_network.h"
 
 namespace diml {
@@ -14,21 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Images that are decoded together, and become durable together.
-constexpr std::size_t kStretch = 32;
 constexpr int kThumbnailQuality = 80;
-
-struct Decoded {
-  Image image;  // no larger than the network needs it
-  std::vector<std::uint8_t> thumbnail;
-};
-
-// The short side that the embedder would make of it anyway: a stretch of large photos would not fit
-// into memory.
-Decoded decode(const ImageToAdd& image, const AddImagesParams& params, std::size_t short_side) {
-  const Image whole = read_image(image.file, {.orientation = params.orientation});
-  return {resize_short_side(whole, short_side), make_thumbnail(whole)};
-}
 
 }  // namespace
 
@@ -97,72 +81,43 @@ std::vector<std::uint8_t> make_thumbnail(const Image& image) {
   return encode_jpeg(resize(image, scaled(image.width), scaled(image.height)), kThumbnailQuality);
 }
 
-GridSet embed_for(const GalleryFormat& format, Embedder& embedder, std::span<const Image> images) {
-  const std::size_t of_grid = embedder.cells_per_grid() * embedder.dim();
-  std::vector<float> cells(images.size() * of_grid);
-  std::vector<float> globals(images.size() * embedder.dim());
-  embedder.embed(images, cells, globals);
-  GridSet grids(images.size(), embedder.cells_per_grid(), embedder.dim(), format.type);
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    grids.set(i, std::span(cells).subspan(i * of_grid, of_grid),
-              std::span(globals).subspan(i * embedder.dim(), embedder.dim()));
-  }
-  return grids;
-}
-
 AddReport add_images(Gallery& gallery, Embedder& embedder, std::span<const ImageToAdd> images,
                      const AddImagesParams& params, const GoOn& go_on) {
   std::vector<std::string> paths;
   for (const ImageToAdd& image : images) paths.push_back(image.item.path);
   const PathsToAdd to_add = paths_to_add(gallery.snapshot(), paths, params.known);
   const std::vector<std::size_t>& wanted = to_add.wanted;
+  std::vector<std::string> files;
+  for (const std::size_t image : wanted) files.push_back(images[image].file);
+  std::vector<std::vector<std::uint8_t>> thumbnails(wanted.size());
+  const bool replaces = params.known == KnownPaths::replace;
   AddReport report;
   report.known = to_add.known;
-  for (std::size_t first = 0; first < wanted.size(); first += kStretch) {
-    const std::size_t count = std::min(kStretch, wanted.size() - first);
-    std::vector<Decoded> decoded(count);
-    std::vector<std::optional<std::string>> failures(count);
-    parallel_for(count, 1, params.threads, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        try {
-          decoded[i] = decode(images[wanted[first + i]], params, embedder.preprocessing().resize);
-        } catch (const Error& error) {
-          failures[i] = error.what();
-        }
-      }
-    });
-    for (std::size_t k = first + count; k < std::min(first + 2 * count, wanted.size()); ++k) {
-      ask_for_file(images[wanted[k]].file);
-    }
-    std::vector<Image> good;
+  const auto add = [&](const EmbeddedBatch& batch) {
+    for (const BadImage& bad : batch.bad) report.bad.push_back(bad.why);
     std::vector<NewItem> items;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (failures[i]) {
-        if (params.bad == BadImages::stop) {
-          throw Error(*failures[i] + " (--skip-bad goes on without it)");
-        }
-        report.bad.push_back(*failures[i]);
-        continue;
-      }
-      good.push_back(std::move(decoded[i].image));
-      items.push_back(images[wanted[first + i]].item);
-      items.back().thumbnail = std::move(decoded[i].thumbnail);
+    for (const std::size_t index : batch.indices) {
+      items.push_back(images[wanted[index]].item);
+      items.back().thumbnail = std::move(thumbnails[index]);
     }
-    if (params.known == KnownPaths::replace) {
+    if (replaces) {
       const GallerySnapshot before = gallery.snapshot();
       for (const NewItem& item : items) report.replaced += before.find(item.path) ? 1 : 0;
     }
     if (!items.empty()) {
-      const GridSet grids = embed_for(gallery.format(), embedder, good);
-      gallery.add(items, grids.view(),
-                  params.known == KnownPaths::replace ? Duplicates::replace : Duplicates::refuse);
+      GridSet grids(items.size(), embedder.cells_per_grid(), embedder.dim(), gallery.format().type);
+      put_grids(batch, grids, 0);
+      gallery.add(items, grids.view(), replaces ? Duplicates::replace : Duplicates::refuse);
     }
     report.added += items.size();
-    if (go_on && !go_on(first + count, wanted.size())) {
-      report.stopped = first + count < wanted.size();
-      return report;
-    }
-  }
+    const std::size_t done = batch.first + batch.count;
+    if (!go_on || go_on(done, wanted.size())) return true;
+    report.stopped = done < wanted.size();
+    return false;
+  };
+  embedder.embed_files(
+      files, params.orientation, params.bad, add,
+      [&](std::size_t index, const Image& whole) { thumbnails[index] = make_thumbnail(whole); });
   return report;
 }
 

@@ -1,6 +1,7 @@
 #include "host_grid_maker.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -42,27 +43,39 @@ class HostGridMaker final : public GridMaker {
   void begin(std::size_t /*room*/, std::size_t used) override { used_ = used; }
 
   void finish(std::size_t /*room*/, std::span<float> cells, std::span<float> globals) override {
-    for (std::size_t first = 0; first < used_; first += params_.batch) {
-      const std::size_t count = std::min(params_.batch, used_ - first);
+    for (std::size_t first = 0; first < used_;) {
+      const std::size_t places = batch_for(used_ - first);
+      const std::size_t count = std::min(places, used_ - first);
       parallel_for(count, 1, params_.threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) scale(first + i, i);
       });
       // A batch that is not full is filled up with grey.
-      std::fill(pixels_.begin() + static_cast<std::ptrdiff_t>(count * of_image()), pixels_.end(),
+      const std::span pixels = std::span(pixels_).first(places * of_image());
+      std::fill(pixels.begin() + static_cast<std::ptrdiff_t>(count * of_image()), pixels.end(),
                 0.0F);
-      network_.forward(pixels_, params_.batch, size_, size_, maps_);
+      network_.forward(pixels, places, size_, size_,
+                       std::span(maps_).first(places * shape_.count()));
       parallel_for(count, 1, params_.threads, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
           pool(i, cells.subspan((first + i) * of_grid(), of_grid()),
                globals.subspan((first + i) * shape_.channels, shape_.channels));
         }
       });
+      first += count;
     }
   }
 
  private:
   std::size_t of_image() const { return 3 * size_ * size_; }
   std::size_t of_grid() const { return params_.grid * params_.grid * shape_.channels; }
+
+  // What is left behind the last full batch goes by powers of two, for which a network makes ready
+  // once, where a grid comes out the same to the last bit.
+  std::size_t batch_for(std::size_t left) const {
+    if (left >= params_.batch) return params_.batch;
+    const std::size_t few = std::bit_floor(left);
+    return network_.same_bits(few, params_.batch, size_, size_) ? few : params_.batch;
+  }
 
   void scale(std::size_t image, std::size_t place) {
     for (std::size_t c = 0; c < 3; ++c) {

@@ -1,12 +1,12 @@
 #include "network_cells.h"
 
+#include <algorithm>
 #include <chrono>
 #include <tuple>
 
 #include "diml/dataset.h"
-#include "diml/embed_together.h"
 #include "diml/error.h"
-#include "diml/evaluate.h"
+#include "diml/evaluate_dataset.h"
 #include "diml/open_network.h"
 #include "engine/embed_parts.h"
 
@@ -76,51 +76,55 @@ class Looker {
     return match;
   }
 
+  EvaluateParams way_of(const PlannedCell& cell) const {
+    EvaluateParams way;
+    way.rerank = {cell.look.rerank};
+    way.cut_from = cell.look.cut_from;
+    way.weights = {static_cast<float>(cell.look.global_weight),
+                   static_cast<float>(cell.look.structural_weight)};
+    way.match = match_of(cell.look);
+    way.threads = params_.threads;
+    // What was chosen is looked at once: what the cosine alone gives is asked then, too.
+    if (!cell.chosen.empty()) way.rerank.push_back(0);
+    return way;
+  }
+
+  static std::map<std::string, double> numbers_of(const PlannedCell& cell,
+                                                  const Evaluation& evaluation) {
+    const RetrievalMetrics& metrics = evaluation.results.front().metrics;
+    std::map<std::string, double> numbers = {
+        {"p_at_1", kPercent * metrics.p_at_1},
+        {"r_precision", kPercent * metrics.r_precision},
+        {"map_at_r", kPercent * metrics.map_at_r},
+        {"r_precision_paper", kPercent * metrics.r_precision_paper},
+        {"map_at_r_paper", kPercent * metrics.map_at_r_paper}};
+    if (!cell.chosen.empty()) {
+      numbers["p_at_1_by_cosine"] = kPercent * evaluation.results.back().metrics.p_at_1;
+    }
+    return numbers;
+  }
+
   bool retrieval(const std::vector<const PlannedCell*>& cells, const std::function<bool()>& stop,
                  const std::function<void(const PlannedCell&, const Seen&)>& sink) {
     auto start = Clock::now();
-    std::vector<std::string> paths;
-    for (const Sample& sample : data_.samples) paths.push_back(sample.path);
-    ProcessGroup alone;
-    EmbedFilesParams how;
-    if (data_.own_photos) how.orientation = Orientation::exif;
-    const std::optional<EmbeddedFiles> files =
-        embed_to_memory(alone, embedder_, paths, how, {}, stop);
-    if (!files) return false;
-    std::vector<std::int64_t> labels;
-    for (const std::size_t index : files->kept) labels.push_back(data_.samples[index].label);
-    for (const PlannedCell* cell : cells) {
-      EvaluateParams evaluation;
-      evaluation.rerank = {cell->look.rerank};
-      evaluation.cut_from = cell->look.cut_from;
-      evaluation.weights = {static_cast<float>(cell->look.global_weight),
-                            static_cast<float>(cell->look.structural_weight)};
-      evaluation.match = match_of(cell->look);
-      evaluation.threads = params_.threads;
-      // What was chosen is looked at once: what the cosine alone gives is asked then, too.
-      if (!cell->chosen.empty()) evaluation.rerank.push_back(0);
-      const std::vector<RerankResult> results = evaluate(files->view(), labels, evaluation).results;
-      const RetrievalMetrics& metrics = results.front().metrics;
-      std::map<std::string, double> numbers = {
-          {"p_at_1", kPercent * metrics.p_at_1},
-          {"r_precision", kPercent * metrics.r_precision},
-          {"map_at_r", kPercent * metrics.map_at_r},
-          {"r_precision_paper", kPercent * metrics.r_precision_paper},
-          {"map_at_r_paper", kPercent * metrics.map_at_r_paper}};
-      if (!cell->chosen.empty()) {
-        numbers["p_at_1_by_cosine"] = kPercent * results.back().metrics.p_at_1;
-      }
-      sink(*cell, {std::move(numbers), labels.size(), seconds_since(start)});
+    const LabelledImages images = labelled_images(data_);
+    EvaluateDatasetParams how;
+    how.ways.clear();
+    for (const PlannedCell* cell : cells) how.ways.push_back(way_of(*cell));
+    const auto tell = [&](std::size_t way, const Evaluation& evaluation) {
+      const PlannedCell& cell = *cells[way];
+      sink(cell, {numbers_of(cell, evaluation), images.paths.size(), seconds_since(start)});
       start = Clock::now();
-      if (stop && stop()) return cell == cells.back();
-    }
-    return true;
+    };
+    ProcessGroup alone;
+    return evaluate_dataset(alone, embedder_, images, how, {.stop = stop, .on_result = tell})
+        .has_value();
   }
 
   bool parts(const std::vector<const PlannedCell*>& cells,
              const std::function<void(const PlannedCell&, const Seen&)>& sink) {
     const auto start = Clock::now();
-    const PartGrids judged = embed_parts(embedder_, data_, {.threads = params_.threads});
+    const PartGrids judged = embed_parts(embedder_, data_, {});
     const std::vector<PartMethod> methods =
         judge_parts(judged.grids.view(), judged.shape, judged.parts, judged.pairs,
                     {match_of(cells.front()->look), params_.threads});

@@ -62,7 +62,8 @@ class TorchGridMaker final : public GridMaker {
 
   void run(Room& room, std::int64_t count) {
     const c10::InferenceMode inference;
-    // What stands in the empty places of a batch must not be left to what was there before.
+    // Always a whole batch: by its size cuDNN and LibTorch choose among algorithms that round
+    // differently. What stands in the empty places must not be left to what was there before.
     room.planes.narrow(0, count, room.planes.size(0) - count).zero_();
     const torch::Tensor map = run_(pixels_(room.planes)).to(torch::kFloat32);
     const Grids grids = make_grids(map, params_.grid, params_.pooling);

@@ -95,12 +95,16 @@ GridSetView set_of(std::span<const GridView> grids) {
 
 GridSet::GridSet(const GridSetView& grids)
     : GridSet(grids.size, grids.cells_per_grid, grids.dim, grids.type) {
-  const std::size_t bytes = cells_per_grid_ * dim_ * size_of(type_);
-  for (std::size_t i = 0; i < size_; ++i) {
-    const GridView grid = grids[i];
-    std::memcpy(cells_.data() + i * bytes, grid.cells, bytes);
-    std::memcpy(&globals_[i * dim_], grid.global, dim_ * sizeof(float));
+  for (std::size_t i = 0; i < size_; ++i) put(i, grids[i]);
+}
+
+void GridSet::put(std::size_t index, const GridView& grid) {
+  if (index >= size_ || grid.count != cells_per_grid_ || grid.dim != dim_ || grid.type != type_) {
+    throw Error(ErrorKind::internal, "a grid was put into a set of another shape or type");
   }
+  const std::size_t bytes = cells_per_grid_ * dim_ * size_of(type_);
+  std::memcpy(cells_.data() + index * bytes, grid.cells, bytes);
+  std::memcpy(&globals_[index * dim_], grid.global, dim_ * sizeof(float));
 }
 
 GridSet::GridSet(std::size_t size, std::size_t cells_per_grid, std::size_t dim, CellType type)

@@ -17,6 +17,11 @@ const char* name_of(Precision precision) {
   return precision == Precision::bfloat16 ? "bfloat16" : "float32";
 }
 
+bool Network::same_bits(std::size_t few, std::size_t many, std::size_t /*height*/,
+                        std::size_t /*width*/) {
+  return few == many;
+}
+
 std::unique_ptr<GridMaker> Network::grid_maker(const GridMakerParams& /*params*/) {
   return nullptr;
 }

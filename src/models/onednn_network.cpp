@@ -27,6 +27,12 @@ memory::data_type type_of(Precision precision) {
   return precision == Precision::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
+// Whether an implementation of oneDNN's convolves without a detour over a matrix product, and is
+// not the plain loops that stand in for one it does not have.
+bool is_direct(const std::string& implementation) {
+  return implementation.starts_with("jit") || implementation.starts_with("brg");
+}
+
 // What a convolution does with its result before storing it.
 enum class Finish : std::uint8_t { none, relu, add_relu };
 
@@ -52,6 +58,7 @@ class OneDnnNetwork final : public Network {
   MapShape output_shape(std::size_t height, std::size_t width) override;
   void forward(std::span<const float> pixels, std::size_t batch, std::size_t height,
                std::size_t width, std::span<float> maps) override;
+  bool same_bits(std::size_t few, std::size_t many, std::size_t height, std::size_t width) override;
 
  private:
   // A step reads one memory and writes another; in place where both are the same.
@@ -72,8 +79,10 @@ class OneDnnNetwork final : public Network {
     std::vector<Step> steps;
     std::vector<Probe> probes;
     std::array<memory, 3> buffers;
+    std::vector<std::string> implementations;  // of the convolutions, in oneDNN's words
   };
 
+  Plan& plan_of(std::size_t batch, std::size_t height, std::size_t width);
   Plan make_plan(std::size_t batch, std::size_t height, std::size_t width);
   Convolution make_convolution(LoadedLayer& loaded, const memory::desc& source,
                                const memory::desc& target, Finish finish);
@@ -184,6 +193,7 @@ OneDnnNetwork::Plan OneDnnNetwork::make_plan(std::size_t batch, std::size_t heig
     w = size_after(onednn::dims_of(source)[3]);
     const Convolution made = make_convolution(
         layers_.at(layer.name), source, target ? *target : map_of(layer.outputs, h, w), finish);
+    plan.implementations.emplace_back(made.description.impl_info_str());
     planned.push_back({made.primitive,
                        {{DNNL_ARG_WEIGHTS, made.kernel}, {DNNL_ARG_BIAS, made.bias}},
                        made.description.src_desc(),
@@ -194,10 +204,17 @@ OneDnnNetwork::Plan OneDnnNetwork::make_plan(std::size_t batch, std::size_t heig
     return made.description.dst_desc();
   };
 
-  // The stem takes pixels as they come; oneDNN has a path for three channels.
-  const memory::desc pixels({dim(batch), 3, dim(height), dim(width)}, type, Tag::nhwc);
-  plan.input = memory(pixels, engine_);
-  memory::desc map = convolve(architecture_.stem, pixels, kInput, 0, Finish::relu);
+  // oneDNN has a path for three channels that lie side by side, though not for every CPU. Without
+  // one the layout of the stem's result would leave all layers behind it with plain loops.
+  const Dims pixel_dims = {dim(batch), 3, dim(height), dim(width)};
+  memory::desc map =
+      convolve(architecture_.stem, {pixel_dims, type, Tag::nhwc}, kInput, 0, Finish::relu);
+  if (!is_direct(plan.implementations.front())) {
+    planned.clear();
+    plan.implementations.clear();
+    map = convolve(architecture_.stem, {pixel_dims, type, Tag::any}, kInput, 0, Finish::relu);
+  }
+  plan.input = memory(planned.front().source, engine_);
   {
     h = halved(h);
     w = halved(w);
@@ -270,21 +287,36 @@ void OneDnnNetwork::copy_out(const memory& map, std::span<float> values) {
   stream_.wait();
 }
 
+OneDnnNetwork::Plan& OneDnnNetwork::plan_of(std::size_t batch, std::size_t height,
+                                            std::size_t width) {
+  const std::array key = {batch, height, width};
+  const auto found = plans_.find(key);
+  if (found != plans_.end()) return found->second;
+  try {
+    return plans_.emplace(key, make_plan(batch, height, width)).first->second;
+  } catch (const dnnl::error& error) {
+    throw Error(ErrorKind::unsupported,
+                std::string("oneDNN cannot run this network in ") + name_of(params_.precision) +
+                    " here (" + error.what() + "): take precision float32, or backend torch");
+  }
+}
+
+// oneDNN's direct convolutions add up the input channels of a place in one order,
+// however many images there are. Those that go through a matrix product may divide the sum among
+// threads, by sizes that include the batch; and of two implementations nobody knows the order.
+bool OneDnnNetwork::same_bits(std::size_t few, std::size_t many, std::size_t height,
+                              std::size_t width) {
+  if (few == many) return true;
+  const ThreadScope threads(params_.threads);
+  const std::vector<std::string>& own = plan_of(few, height, width).implementations;
+  return std::all_of(own.begin(), own.end(), is_direct) &&
+         own == plan_of(many, height, width).implementations;
+}
+
 void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, std::size_t height,
                             std::size_t width, std::span<float> maps) {
   const ThreadScope threads(params_.threads);
-  const std::array key = {batch, height, width};
-  auto found = plans_.find(key);
-  if (found == plans_.end()) {
-    try {
-      found = plans_.emplace(key, make_plan(batch, height, width)).first;
-    } catch (const dnnl::error& error) {
-      throw Error(ErrorKind::unsupported,
-                  std::string("oneDNN cannot run this network in ") + name_of(params_.precision) +
-                      " here (" + error.what() + "): take precision float32, or backend torch");
-    }
-  }
-  Plan& plan = found->second;
+  Plan& plan = plan_of(batch, height, width);
   if (pixels.size() != batch * 3 * height * width || maps.size() != batch * plan.shape.count()) {
     throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
   }

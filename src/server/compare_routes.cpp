@@ -30,18 +30,18 @@ auto explained(Service& service, const Call& call, const PairRequest& asked, Ans
     return Subjects{service.subject(asked.source), service.subject(asked.target)};
   });
   // Two photos go through the network together.
-  if (both.source.image && both.target.image) {
-    std::vector<Image> images;
-    images.push_back(std::move(*both.source.image));
-    images.push_back(std::move(*both.target.image));
-    const StoredGrids grids = service.embed(call, std::move(images));
+  if (both.source.crop && both.target.crop) {
+    std::vector<Crop> crops;
+    crops.push_back(std::move(*both.source.crop));
+    crops.push_back(std::move(*both.target.crop));
+    const GridSet grids = service.embed(call, std::move(crops));
     return service.work(call, [&] {
       const GridSetView view = grids.view();
       return answer(explain(view[0], view[1], match));
     });
   }
-  const StoredGrids source = service.grid_of(call, std::move(both.source));
-  const StoredGrids target = service.grid_of(call, std::move(both.target));
+  const GridSet source = service.grid_of(call, std::move(both.source));
+  const GridSet target = service.grid_of(call, std::move(both.target));
   return service.work(call,
                       [&] { return answer(explain(source.view()[0], target.view()[0], match)); });
 }

@@ -1,17 +1,10 @@
 #include "embed_queue.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "refusal.h"
 
 namespace diml::server {
-namespace {
-
-// More gain nothing on a CPU, and each one waits for all of them.
-constexpr std::size_t kMostInBatch = 8;
-
-}  // namespace
 
 EmbedQueue::EmbedQueue(GalleryFormat format, std::unique_ptr<Embedder> embedder,
                        std::size_t most_waiting)
@@ -29,14 +22,14 @@ EmbedQueue::~EmbedQueue() {
   thread_.join();
 }
 
-StoredGrids EmbedQueue::embed(const Patience& patience, std::vector<Image> images) {
-  StoredGrids grids(format_, images.size());
+GridSet EmbedQueue::embed(const Patience& patience, std::vector<Crop> crops) {
+  GridSet grids(crops.size(), format_.cells_per_grid, format_.dim, format_.type);
   std::vector<std::shared_ptr<Photo>> photos;
-  for (std::size_t i = 0; i < images.size(); ++i) {
+  for (std::size_t i = 0; i < crops.size(); ++i) {
     photos.push_back(std::make_shared<Photo>());
-    photos.back()->image = std::move(images[i]);
-    photos.back()->cells = grids.cells_of(i);
-    photos.back()->global = grids.global_of(i);
+    photos.back()->crop = std::move(crops[i]);
+    photos.back()->grids = &grids;
+    photos.back()->place = i;
   }
   const auto all = [&](auto is) { return std::all_of(photos.begin(), photos.end(), is); };
   const auto begun = [](const auto& photo) { return photo->state != Photo::State::waiting; };
@@ -73,7 +66,7 @@ void EmbedQueue::serve() {
     arrived_.wait(lock, [&] { return closed_ || !line_.empty(); });
     if (line_.empty()) return;
     std::vector<std::shared_ptr<Photo>> batch;
-    while (!line_.empty() && batch.size() < kMostInBatch) {
+    while (!line_.empty() && batch.size() < embedder_->batch()) {
       batch.push_back(std::move(line_.front()));
       line_.pop_front();
       batch.back()->state = Photo::State::running;
@@ -94,16 +87,11 @@ void EmbedQueue::serve() {
 }
 
 void EmbedQueue::embed_batch(const std::vector<std::shared_ptr<Photo>>& batch) {
-  std::vector<Image> images;
-  images.reserve(batch.size());
-  for (const auto& photo : batch) images.push_back(std::move(photo->image));
-  const GridSet grids = embed_for(format_, *embedder_, images);
-  const std::size_t cell_bytes = format_.cells_per_grid * format_.dim * size_of(format_.type);
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    const GridView grid = grids[i];
-    std::memcpy(batch[i]->cells, grid.cells, cell_bytes);
-    std::memcpy(batch[i]->global, grid.global, format_.dim * sizeof(float));
-  }
+  std::vector<Crop> crops;
+  crops.reserve(batch.size());
+  for (const auto& photo : batch) crops.push_back(std::move(photo->crop));
+  const GridSet grids = embedder_->embed(crops, format_.type);
+  for (std::size_t i = 0; i < batch.size(); ++i) batch[i]->grids->put(batch[i]->place, grids[i]);
 }
 
 EmbedQueue::Count EmbedQueue::count() const {

@@ -12,7 +12,7 @@
 namespace diml::server {
 
 // Photos of all requests go through the network together: one thread takes whatever waits, up to a
-// batch, and runs it as one forward pass.
+// batch of the embedder's. A photo that comes alone is run alone.
 class EmbedQueue {
  public:
   EmbedQueue(GalleryFormat format, std::unique_ptr<Embedder> embedder, std::size_t most_waiting);
@@ -20,11 +20,11 @@ class EmbedQueue {
   EmbedQueue(const EmbedQueue&) = delete;
   EmbedQueue& operator=(const EmbedQueue&) = delete;
 
-  // Grids of the gallery's kind, in the order of the images. Refusal kBusy or kGone as in Workers.
-  StoredGrids embed(const Patience& patience, std::vector<Image> images);
+  // What is kept of a photo until the network comes to it. From any thread.
+  Crop crop(const Image& whole) const { return embedder_->crop(whole); }
+  // Grids of the gallery's kind, in the order of the photos. Refusal kBusy or kGone as in Workers.
+  GridSet embed(const Patience& patience, std::vector<Crop> crops);
 
-  // The short side that images are made to have before they come here.
-  std::size_t short_side() const { return embedder_->preprocessing().resize; }
   const Preprocessing& preprocessing() const { return embedder_->preprocessing(); }
 
   struct Count {
@@ -36,9 +36,9 @@ class EmbedQueue {
 
  private:
   struct Photo {
-    Image image;
-    std::byte* cells = nullptr;  // where its grid goes
-    float* global = nullptr;
+    Crop crop;
+    GridSet* grids = nullptr;  // where its grid goes
+    std::size_t place = 0;
     std::exception_ptr failure;
     enum class State { waiting, running, done } state = State::waiting;
   };

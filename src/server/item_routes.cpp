@@ -58,7 +58,7 @@ Reply get_thumbnail(Service& service, const Call& call, const NoFields&) {
 
 struct Additions {
   std::vector<NewItem> items{};
-  std::vector<Image> images{};
+  std::vector<Crop> crops{};
   Duplicates duplicates = Duplicates::refuse;
 };
 
@@ -81,7 +81,7 @@ Additions read_additions(Service& service, const AddRequest& asked) {
     item.metadata = metadata;
     const Image whole = service.decode(file->bytes);
     item.thumbnail = make_thumbnail(whole);
-    made.images.push_back(resize_short_side(whole, service.embedder->short_side()));
+    made.crops.push_back(service.embedder->crop(whole));
     made.items.push_back(std::move(item));
   }
   return made;
@@ -89,7 +89,7 @@ Additions read_additions(Service& service, const AddRequest& asked) {
 
 Answered<AddedAnswer> add_items(Service& service, const Call& call, const AddRequest& asked) {
   Additions additions = service.work(call, [&] { return read_additions(service, asked); });
-  const StoredGrids grids = service.embed(call, std::move(additions.images));
+  const GridSet grids = service.embed(call, std::move(additions.crops));
   return service.work(call, [&] {
     AddedAnswer answer;
     try {

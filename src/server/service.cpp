@@ -111,8 +111,8 @@ Image Service::decode(std::string_view bytes) const {
   }
 }
 
-StoredGrids Service::embed(const Call& call, std::vector<Image> images) {
-  return embedder->embed(call.patience, std::move(images));
+GridSet Service::embed(const Call& call, std::vector<Crop> crops) {
+  return embedder->embed(call.patience, std::move(crops));
 }
 
 void Service::read_grid(const Json& json, const std::string& name, GridSet& grids,
@@ -152,8 +152,7 @@ GridSet Service::grids_in(const Json& list, const std::string& name) const {
 Subject Service::subject(const SubjectInput& given) const {
   Subject subject;
   if (given.file != nullptr) {
-    const Image whole = decode(given.file->bytes);
-    subject.image = resize_short_side(whole, embedder->short_side());
+    subject.crop = embedder->crop(decode(given.file->bytes));
     return subject;
   }
   if (given.id) {
@@ -177,9 +176,9 @@ StoredGrids Service::grid_of(const Call& call, Subject subject) {
     expect_item(snapshot, *subject.id);
     return snapshot.grids({&*subject.id, 1});
   }
-  std::vector<Image> images;
-  images.push_back(std::move(*subject.image));
-  return embed(call, std::move(images));
+  std::vector<Crop> crops;
+  crops.push_back(std::move(*subject.crop));
+  return embed(call, std::move(crops));
 }
 
 void Service::log(const std::string& line) {

@@ -26,7 +26,7 @@ struct Catalogue {
 // What a request is about: an image of the gallery, one that was sent, or a grid from elsewhere.
 struct Subject {
   std::optional<std::int64_t> id;
-  std::optional<Image> image;  // no larger than the network needs it
+  std::optional<Crop> crop;  // of an image that was sent
   std::optional<StoredGrids> grid;
 };
 
@@ -48,7 +48,7 @@ class Service {
   StoredGrids grid_of(const Call& call, Subject subject);
   // Of an upload. Refusal 413, 415 or 422.
   Image decode(std::string_view bytes) const;
-  StoredGrids embed(const Call& call, std::vector<Image> images);
+  StoredGrids embed(const Call& call, std::vector<Crop> crops);
 
   // On a worker: grids from elsewhere, in the gallery's shape.
   GridSet grids_in(const Json& list, const std::string& name) const;

@@ -292,14 +292,14 @@ Model Trainer::current_model() const {
 }
 
 bool Trainer::judge(EpochReport& report) {
-  std::optional<Judgement> judgement =
-      evaluate_model(current_model(), data_.judged, data_.orientation, config_, ranks_, hooks_);
-  if (!judgement) return true;
-  report.results = std::move(judgement->results);
+  std::optional<DatasetEvaluation> judged =
+      evaluate_model(current_model(), data_.judged, config_, ranks_, hooks_);
+  if (!judged) return true;
+  if (ranks_.writes()) report.results = std::move(judged->evaluations.front().results);
   if (report.skipped) {
-    report.skipped->judged = judgement->judged;
-    report.skipped->not_judged = judgement->bad.size();
-    bad_.name(judgement->bad);
+    report.skipped->judged = judged->images;
+    report.skipped->not_judged = judged->bad.size();
+    bad_.name(judged->bad);
   }
   if (folder_ == nullptr) return false;
   // The last depth of re-ranking is what a user of the model would see.

@@ -21,7 +21,6 @@ void add(LabelledFiles& files, std::map<std::int64_t, std::int64_t>& dense, cons
 TrainingData load_training_data(const learn::TrainConfig& config) {
   TrainingData data;
   std::map<std::int64_t, std::int64_t> trained;
-  std::map<std::int64_t, std::int64_t> judged;
   const Dataset train = load_dataset(config.dataset.name, config.dataset.root, Split::train);
   if (train.own_photos) data.orientation = Orientation::exif;
   const bool validates = config.evaluate.select == "val";
@@ -35,19 +34,19 @@ TrainingData load_training_data(const learn::TrainConfig& config) {
                   std::to_string(classes.size()) + ": take evaluate.select test");
     }
   }
+  Dataset judged = train;
+  judged.samples.clear();
   for (const Sample& sample : train.samples) {
     if (held_out.contains(sample.label)) {
-      add(data.judged, judged, sample);
+      judged.samples.push_back(sample);
     } else {
       add(data.train, trained, sample);
     }
   }
   if (!validates) {
-    for (const Sample& sample :
-         load_dataset(config.dataset.name, config.dataset.root, Split::test).samples) {
-      add(data.judged, judged, sample);
-    }
+    judged = load_dataset(config.dataset.name, config.dataset.root, Split::test);
   }
+  data.judged = labelled_images(judged);
   return data;
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "diml/image.h"
+#include "diml/labelled_images.h"
 #include "diml/learn/train_config.h"
 
 namespace diml::training {
@@ -18,8 +18,8 @@ struct LabelledFiles {
 // What a run learns from and what it is judged by: no class is in both.
 struct TrainingData {
   LabelledFiles train;
-  LabelledFiles judged;  // the test split, or the held-out classes of the training split
-  Orientation orientation = Orientation::as_stored;
+  LabelledImages judged;  // the test split, or the held-out classes of the training split
+  Orientation orientation = Orientation::as_stored;  // of the photos that are learnt from
 };
 
 TrainingData load_training_data(const learn::TrainConfig& config);

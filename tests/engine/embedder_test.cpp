@@ -69,6 +69,12 @@ class Means : public Network {
     }
   }
 
+  bool same_bits(std::size_t few, std::size_t many, std::size_t height,
+                 std::size_t width) override {
+    return promises || Network::same_bits(few, many, height, width);
+  }
+
+  bool promises = false;          // that a map is the same in any batch
   std::set<std::size_t> batches;  // sizes that were asked for
   float last_channel = 1.0F;
 };
@@ -193,12 +199,91 @@ TEST(Embedders, MakeUnitCellsOfTheMapAndAUnitGlobalOfItsMean) {
   for (std::size_t d = 0; d < 4; ++d) EXPECT_NEAR(result.globals[d], global[d], 1e-6) << d;
 }
 
-TEST(Embedders, RunFullBatchesOnly) {
+TEST(Embedders, RunFullBatchesOnlyWhereANetworkPromisesNothing) {
   auto network = std::make_unique<Means>();
   const Means& means = *network;
   Embedder embedder(std::move(network), kPlain, {.batch = 5});
   for (const std::size_t count : {1U, 5U, 13U, 70U}) embedded(embedder, random_images(count));
   EXPECT_EQ(means.batches, std::set<std::size_t>{5});
+}
+
+TEST(Embedders, RunFewImagesAsFewWhereTheirGridsAreTheSameThen) {
+  auto network = std::make_unique<Means>();
+  Means& means = *network;
+  means.promises = true;
+  Embedder embedder(std::move(network), kPlain, {.batch = 6});
+  const auto batches_of = [&](std::size_t count) {
+    means.batches.clear();
+    embedded(embedder, random_images(count));
+    return means.batches;
+  };
+  using Sizes = std::set<std::size_t>;
+  EXPECT_EQ(batches_of(1), (Sizes{1}));
+  EXPECT_EQ(batches_of(5), (Sizes{4, 1}));
+  EXPECT_EQ(batches_of(6), (Sizes{6}));
+  EXPECT_EQ(batches_of(13), (Sizes{6, 1}));
+  Embedder plain = means_embedder({.batch = 6});
+  for (const std::size_t count : {1U, 5U, 13U}) {
+    EXPECT_EQ(embedded(embedder, random_images(count)), embedded(plain, random_images(count)));
+  }
+}
+
+TEST(Embedders, GiveACropWhatItsImageGets) {
+  Embedder embedder = means_embedder();
+  const std::vector<Image> images = random_images(35);
+  std::vector<Crop> crops;
+  for (const Image& image : images) crops.push_back(embedder.crop(image));
+  Embedded result{Floats(35 * embedder.cells_per_grid() * embedder.dim()),
+                  Floats(35 * embedder.dim())};
+  embedder.embed(crops, result.cells, result.globals);
+  EXPECT_EQ(result, embedded(embedder, images));
+  const GridSet as_set = embedder.embed(crops);
+  const GridSet of_images = embedder.embed(images);
+  for (std::size_t i = 0; i < 35; ++i) {
+    for (std::size_t d = 0; d < embedder.dim(); ++d) {
+      ASSERT_EQ(as_set[i].global[d], of_images[i].global[d]);
+      ASSERT_NEAR(as_set[i].global[d], result.globals[i * embedder.dim() + d], 1e-6);
+    }
+  }
+  crops[3].planes.pop_back();
+  EXPECT_NE(message_of([&] { embedder.embed(crops); }).find("another size"), std::string::npos);
+}
+
+TEST(Embedders, ShowEachImageThatCanBeReadOnceAndWhole) {
+  const TemporaryFolder folder;
+  const std::vector<Image> images = random_images(71);
+  const std::vector<std::string> paths = write_images(folder, images);
+  write_bytes(paths[40], "");
+  Embedder embedder = means_embedder();
+  std::vector<int> seen(paths.size());
+  const auto sink = [&](const EmbeddedBatch& batch) {
+    for (const std::size_t index : batch.indices) EXPECT_EQ(seen[index], 1) << "seen too late";
+    return true;
+  };
+  embedder.embed_files(paths, Orientation::as_stored, BadImages::skip, sink,
+                       [&](std::size_t index, const Image& whole) {
+                         ++seen[index];
+                         EXPECT_EQ(whole.width, images[index].width);
+                         EXPECT_EQ(whole.height, images[index].height);
+                       });
+  for (std::size_t i = 0; i < seen.size(); ++i) EXPECT_EQ(seen[i], i == 40 ? 0 : 1) << i;
+}
+
+TEST(Embedders, CallAnImageBadThatCouldNotBeShown) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> paths = write_images(folder, random_images(3));
+  Embedder embedder = means_embedder();
+  std::vector<std::string> bad;
+  const auto sink = [&](const EmbeddedBatch& batch) {
+    EXPECT_EQ(batch.indices, (std::vector<std::size_t>{0, 2}));
+    for (const BadImage& one : batch.bad) bad.push_back(one.why);
+    return true;
+  };
+  embedder.embed_files(paths, Orientation::as_stored, BadImages::skip, sink,
+                       [&](std::size_t index, const Image&) {
+                         if (index == 1) throw Error("has no parts");
+                       });
+  EXPECT_EQ(bad, (std::vector<std::string>{"has no parts"}));
 }
 
 TEST(Embedders, GiveFilesWhatTheirPicturesGet) {
@@ -335,9 +420,10 @@ class RealNetworks : public testing::TestWithParam<std::string> {
   const TemporaryFolder folder_;
 };
 
+// Batches of 8, 4, 2 and 1, and every image in several of them.
 TEST_P(RealNetworks, EmbedAnImageTheSameWhateverIsEmbeddedWithIt) {
-  Embedder embedder = this->embedder();
-  const std::vector<Image> images = random_images(11);
+  Embedder embedder = this->embedder(8);
+  const std::vector<Image> images = random_images(15);
   const Embedded all = embedded(embedder, images);
   expect_unit(all.cells, embedder.dim());
   expect_unit(all.globals, embedder.dim());

@@ -28,12 +28,12 @@ float value_of(std::size_t image, std::size_t k) {
   return std::sin(static_cast<float>(image * 100 + k));
 }
 
-EmbeddingList make_list(std::size_t images = kImages) {
-  EmbeddingList list;
+LabelledImages make_list(std::size_t images = kImages) {
+  LabelledImages list;
   for (std::size_t i = 0; i < images; ++i) {
     list.paths.push_back("photos/" + std::to_string(i) + ".jpg");
     list.labels.push_back(static_cast<std::int64_t>(i / 5));
-    list.roles.push_back(static_cast<std::int64_t>(1 + i % 3));
+    list.roles.push_back(static_cast<Role>(1 + i % 3));
   }
   return list;
 }
@@ -73,7 +73,7 @@ class EmbeddingFilesOnDisk : public testing::Test {
   std::string at(const std::string& name) const { return folder_ / ("x." + name); }
   std::string partial(const std::string& name) const { return folder_ / ("x.partial/" + name); }
 
-  void write(const EmbeddingList& list, EmbeddingFilesParams with = params()) const {
+  void write(const LabelledImages& list, EmbeddingFilesParams with = params()) const {
     EmbeddingFiles files(folder_ / "x", list, std::move(with));
     append_to(files, list.paths.size(), 1000);
     files.commit();
@@ -103,7 +103,7 @@ class EmbeddingFilesOnDisk : public testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const EmbeddingList list_ = make_list();
+  const LabelledImages list_ = make_list();
 };
 
 std::vector<float> floats_in(const NpyFile& file) {
@@ -137,7 +137,7 @@ TEST_F(EmbeddingFilesOnDisk, HoldWhatCouldBeReadAndTheReasonsOfTheRest) {
     for (std::size_t k = 0; k < kCells * kDim; ++k) cells.push_back(value_of(i, k));
     for (std::size_t d = 0; d < kDim; ++d) globals.push_back(value_of(i, 90 + d));
     labels.push_back(list_.labels[i]);
-    roles.push_back(list_.roles[i]);
+    roles.push_back(static_cast<std::int64_t>(list_.roles[i]));
     paths += list_.paths[i] + "\n";
   }
   const NpyFile cells_file(at("cells.npy"));
@@ -219,7 +219,7 @@ TEST_F(EmbeddingFilesOnDisk, AreTheSameAfterAnInterruptionWhileTheyAreMovedInPla
 
 TEST_F(EmbeddingFilesOnDisk, NeverStandBesideThoseOfAnEarlierCall) {
   write(list_);
-  EmbeddingList other = make_list(3);  // the fourth image is the first bad one
+  LabelledImages other = make_list(3);  // the fourth image is the first bad one
   other.roles.clear();
   write(other);
   EXPECT_EQ(folder_.names(), (std::vector<std::string>{"x.cells.npy", "x.globals.npy",

@@ -39,7 +39,7 @@ Gallery make_gallery(const TemporaryFolder& folder, std::size_t dim, std::size_t
                      static_cast<std::int64_t>(i / of_class),
                      "{\"number\": " + std::to_string(i) + "}", make_thumbnail(pictures.back())});
   }
-  gallery.add(items, embed_for(gallery.format(), network.embedder, pictures).view());
+  gallery.add(items, network.embedder.embed(pictures, gallery.format().type).view());
   return gallery;
 }
 
