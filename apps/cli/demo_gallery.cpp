@@ -25,10 +25,10 @@ void leave_gallery(const std::string& folder, const std::string& model, const st
   settings.model = std::filesystem::absolute(model).lexically_normal().string();
   OpenedEmbedder opened = open_embedder(settings);
   const std::string place = folder + "/gallery";
-  Gallery gallery = Gallery::create(place, opened.format);
+  const std::shared_ptr<GridStore> gallery = create_gallery(place, opened.format);
   const Progress progress = progress_bar("index");
   const AddImagesParams params;
-  const AddReport report = add_images(gallery, opened.embedder, images, params,
+  const AddReport report = add_images(*gallery, opened.embedder, images, params,
                                       [&](std::size_t done, std::size_t total) {
                                         if (progress) progress(done, total);
                                         return true;
@@ -36,7 +36,7 @@ void leave_gallery(const std::string& folder, const std::string& model, const st
 
   std::vector<Image> photos;
   for (const std::size_t which : {source, target}) photos.push_back(read_image(images[which].file));
-  const GridSet grids = opened.embedder.embed(photos, gallery.format().type);
+  const GridSet grids = opened.embedder.embed(photos, gallery->format().type);
   FigureParams figure;
   figure.source_name = std::filesystem::path(images[source].file).filename().string();
   figure.target_name = std::filesystem::path(images[target].file).filename().string();

@@ -23,10 +23,7 @@ namespace fs = std::filesystem;
 
 // The two that are compared, and what is shown of them.
 struct Sides {
-  std::vector<GridSet> own;  // of photos
-#if DIML_HAS_GALLERY
-  std::vector<StoredGrids> stored;  // of a gallery
-#endif
+  std::vector<GridSet> own;  // of photos, or copied out of a gallery
   std::vector<GridView> grids;
   std::vector<Image> images;
   std::vector<std::string> names;
@@ -104,7 +101,7 @@ Sides ExplainCommand::of_photos() {
 
 #if DIML_HAS_GALLERY
 // The id that the text is, or the id of the image of that name; nothing where it is in no gallery.
-std::optional<std::int64_t> id_in(const GallerySnapshot& snapshot, const std::string& text) {
+std::optional<std::int64_t> id_in(const GridSnapshot& snapshot, const std::string& text) {
   std::int64_t id = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, id);
@@ -114,7 +111,7 @@ std::optional<std::int64_t> id_in(const GallerySnapshot& snapshot, const std::st
 }
 
 // What the grids of a gallery cover; nothing where it does not know, and whole images are shown.
-std::optional<Preprocessing> preprocessing_of(const GalleryFormat& format) {
+std::optional<Preprocessing> preprocessing_of(const GridFormat& format) {
   if (!format.embedding.contains("crop")) return std::nullopt;
   Preprocessing preprocessing;
   std::map<std::string, std::string> words = to_text(preprocessing);
@@ -127,20 +124,20 @@ std::optional<Preprocessing> preprocessing_of(const GalleryFormat& format) {
 }
 
 Sides ExplainCommand::of_gallery() const {
-  const Gallery from = Gallery::open(gallery);
-  const GallerySnapshot snapshot = from.snapshot();
-  const std::optional<Preprocessing> preprocessing = preprocessing_of(from.format());
+  const std::shared_ptr<GridStore> from = open_gallery(gallery);
+  const std::unique_ptr<GridSnapshot> snapshot = from->snapshot();
+  const std::optional<Preprocessing> preprocessing = preprocessing_of(from->format());
   std::optional<OpenedEmbedder> opened;
   Sides sides;
   for (const std::string& text : {source, target}) {
     std::string file = text;
     std::optional<Image> image;
-    if (const auto id = id_in(snapshot, text)) {
-      const std::vector<std::int64_t> one = {*id};
-      sides.stored.push_back(snapshot.grids(one));
-      sides.grids.push_back(sides.stored.back().view()[0]);
-      file = snapshot.item(*id).path;
-      const std::vector<std::uint8_t> thumbnail = snapshot.thumbnail(*id);
+    if (const auto id = id_in(*snapshot, text)) {
+      const GridView grid = snapshot->grid(*id);
+      sides.own.emplace_back(set_of({&grid, 1}));
+      sides.grids.push_back(sides.own.back()[0]);
+      file = snapshot->item(*id).path;
+      const std::vector<std::uint8_t> thumbnail = snapshot->thumbnail(*id);
       std::error_code unknown;
       if (!fs::exists(file, unknown)) {
         if (thumbnail.empty())
@@ -151,8 +148,8 @@ Sides ExplainCommand::of_gallery() const {
     }
     if (!image) image = read_image(file, {.orientation = Orientation::exif});
     if (sides.grids.size() == sides.images.size()) {  // not in the gallery: as a query would be
-      if (!opened) opened = open_embedder_of(from, settings_of(network, match.threads));
-      sides.own.push_back(opened->embedder.embed({&*image, 1}, from.format().type));
+      if (!opened) opened = open_embedder_of(*from, settings_of(network, match.threads));
+      sides.own.push_back(opened->embedder.embed({&*image, 1}, from->format().type));
       sides.grids.push_back(sides.own.back()[0]);
     }
     sides.images.push_back(preprocessing ? seen_by(*preprocessing, *image) : *image);

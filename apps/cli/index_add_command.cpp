@@ -39,7 +39,7 @@ struct AddCommand {
     return metadata.empty() ? MetadataByPath() : load_metadata(metadata);
   }
   CellType cell_type() const;
-  Gallery opened(const GalleryFormat& format);
+  std::shared_ptr<GridStore> opened(const GridFormat& format);
   void leave_no_empty_gallery() const;
   AddReport run_embeddings(const GoOn& go_on);
   AddReport run_images(const GoOn& go_on);
@@ -99,12 +99,12 @@ CellType AddCommand::cell_type() const {
   return wanted;
 }
 
-Gallery AddCommand::opened(const GalleryFormat& format) {
-  if (!fresh) return Gallery::open(gallery, GalleryAccess::write);
-  GalleryFormat wanted = format;
+std::shared_ptr<GridStore> AddCommand::opened(const GridFormat& format) {
+  if (!fresh) return open_gallery(gallery, StoreAccess::write);
+  GridFormat wanted = format;
   wanted.type = cell_type();
   try {
-    Gallery made = Gallery::create(gallery, wanted);
+    const std::shared_ptr<GridStore> made = create_gallery(gallery, wanted);
     created_ = true;
     return made;
   } catch (const Error& error) {
@@ -117,7 +117,7 @@ Gallery AddCommand::opened(const GalleryFormat& format) {
 void AddCommand::leave_no_empty_gallery() const {
   namespace fs = std::filesystem;
   try {
-    if (Gallery::open(gallery).snapshot().size() > 0) return;
+    if (open_gallery(gallery)->snapshot()->size() > 0) return;
   } catch (const Error&) {
     return;  // what cannot be read is not thrown away either
   }
@@ -129,29 +129,29 @@ void AddCommand::leave_no_empty_gallery() const {
 AddReport AddCommand::run_embeddings(const GoOn& go_on) {
   const EmbeddingSource source(embeddings);
   const MetadataByPath texts = loaded_metadata();
-  GalleryFormat format;
+  GridFormat format;
   format.cells_per_grid = source.cells_per_grid();
   format.dim = source.dim();
 #if DIML_HAS_NETWORKS
   // Who names the model says that the files were made by it.
   if (fresh && !network.model.empty()) {
-    GalleryFormat claimed = open_embedder(settings_of(network, threads)).format;
+    GridFormat claimed = open_embedder(settings_of(network, threads)).format;
     if (claimed.cells_per_grid != format.cells_per_grid || claimed.dim != format.dim) {
       throw Error(embeddings + ": holds grids of " + shape_text(format) + ", the model gives " +
                   shape_text(claimed) + ": name the model and the --grid that made them");
     }
     format = std::move(claimed);
   } else if (!fresh) {
-    const Gallery there = Gallery::open(gallery, GalleryAccess::write);
-    if (!there.format().embedding.empty() && network.model.empty()) {
-      throw Error(gallery + ": its images were embedded by " + there.format().model +
+    const std::shared_ptr<GridStore> there = open_gallery(gallery, StoreAccess::write);
+    if (!there->format().embedding.empty() && network.model.empty()) {
+      throw Error(gallery + ": its images were embedded by " + there->format().model +
                   ": add --model to say that " + embeddings + " was too");
     }
-    if (!network.model.empty()) (void)open_embedder_of(there, settings_of(network, threads));
+    if (!network.model.empty()) (void)open_embedder_of(*there, settings_of(network, threads));
   }
 #endif
-  Gallery target = opened(format);
-  return add_embeddings(target, source, texts, known(), go_on);
+  const std::shared_ptr<GridStore> target = opened(format);
+  return add_embeddings(*target, source, texts, known(), go_on);
 }
 
 #if DIML_HAS_NETWORKS
@@ -171,16 +171,16 @@ AddReport AddCommand::run_images(const GoOn& go_on) {
                       {place, chosen.labels[i], found == texts.end() ? "" : found->second, {}}});
   }
   if (fresh) (void)cell_type();  // before the model is read
-  const auto add = [&](Gallery target, Embedder& embedder) {
+  const auto add = [&](GridStore& target, Embedder& embedder) {
     return add_images(target, embedder, to_add, {chosen.orientation, images.bad(), known()}, go_on);
   };
   if (fresh) {
     OpenedEmbedder embedder = open_embedder(settings_of(network, threads));
-    return add(opened(embedder.format), embedder.embedder);
+    return add(*opened(embedder.format), embedder.embedder);
   }
-  const Gallery there = opened({});
-  OpenedEmbedder embedder = open_embedder_of(there, settings_of(network, threads));
-  return add(there, embedder.embedder);
+  const std::shared_ptr<GridStore> there = opened({});
+  OpenedEmbedder embedder = open_embedder_of(*there, settings_of(network, threads));
+  return add(*there, embedder.embedder);
 }
 #endif
 
@@ -218,7 +218,7 @@ void AddCommand::run() {
     throw Error("stopped after " + std::to_string(done) + " of " + std::to_string(total) +
                 " images, which are kept: 'diml index add' with the same images goes on");
   }
-  const std::size_t items = Gallery::open(gallery).snapshot().size();
+  const std::size_t items = open_gallery(gallery)->snapshot()->size();
   output.write({{"items", items},
                 {"added", report.added},
                 {"replaced", report.replaced},

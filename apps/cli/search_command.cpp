@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 
 #include "contact_sheet.h"
 #include "diml/error.h"
 #include "diml/gallery_files.h"
-#include "diml/gallery_search.h"
+#include "diml/searcher.h"
 #include "gallery_command.h"
 #include "options.h"
 #if DIML_HAS_NETWORKS
@@ -51,10 +50,8 @@ struct SearchCommand {
 
  private:
   void check() const;
-  Queries of_images(const Gallery& from) const;
-  Queries of_files(const Gallery& from) const;
-  std::shared_ptr<const ApproximateIndex> current_index(const Gallery& from) const;
-  std::unique_ptr<GallerySearch> opened(const Gallery& from) const;
+  Queries of_images(const GridStore& from) const;
+  Queries of_files(const GridStore& from) const;
 };
 
 void SearchCommand::check() const {
@@ -62,13 +59,10 @@ void SearchCommand::check() const {
   if (ways != 1) {
     throw Error("name what to look for, in one way: image files, --id 17, or --embeddings PREFIX");
   }
-  if (first_stage != "exact" && first_stage != "index") {
-    throw Error("--first-stage is exact, or index for the one that 'diml index cache' made");
-  }
   if (top < 1) throw Error("--top must be at least 1");
 }
 
-Queries SearchCommand::of_images([[maybe_unused]] const Gallery& from) const {
+Queries SearchCommand::of_images([[maybe_unused]] const GridStore& from) const {
 #if DIML_HAS_NETWORKS
   OpenedEmbedder opened = open_embedder_of(from, settings_of(network, match.threads));
   Queries queries;
@@ -87,7 +81,7 @@ Queries SearchCommand::of_images([[maybe_unused]] const Gallery& from) const {
 #endif
 }
 
-Queries SearchCommand::of_files(const Gallery& from) const {
+Queries SearchCommand::of_files(const GridStore& from) const {
   const EmbeddingSource source(embeddings);
   Queries queries;
   queries.grids = GridSet(source.size(), source.cells_per_grid(), source.dim(), from.format().type);
@@ -99,37 +93,7 @@ Queries SearchCommand::of_files(const Gallery& from) const {
   return queries;
 }
 
-// The gallery's index; made anew, with a word about it, where it is not of this state.
-std::shared_ptr<const ApproximateIndex> SearchCommand::current_index(const Gallery& from) const {
-  const std::string path = index_file(gallery);
-  if (!std::filesystem::exists(path)) {
-    throw Error(ErrorKind::not_found,
-                gallery + ": has no index: make one with 'diml index cache " + gallery + "'");
-  }
-  std::shared_ptr<const ApproximateIndex> index = load_index(path);
-  const GallerySnapshot snapshot = from.snapshot();
-  const IndexOrigin now{snapshot.birth(), snapshot.revision()};
-  if (index->origin() == now) return index;
-  std::cerr << "diml search: the gallery has changed since its " << name_of(index->kind())
-            << " index was made: making it anew\n";
-  const GalleryVectors all = snapshot.vectors();
-  index = build_index(index->kind(), {all.globals.data(), all.ids.size(), from.format().dim},
-                      all.ids, now, match.threads);
-  try {
-    index->save(path);
-  } catch (const Error& error) {
-    std::cerr << "diml search: it cannot be kept: " << error.what() << "\n";
-  }
-  return index;
-}
-
-std::unique_ptr<GallerySearch> SearchCommand::opened(const Gallery& from) const {
-  GallerySearchParams params{rerank, match.params(), match.matcher, match.threads, weights};
-  if (first_stage == "exact") return std::make_unique<GallerySearch>(from, std::move(params));
-  return std::make_unique<GallerySearch>(from, current_index(from), std::move(params));
-}
-
-Json to_json(const GalleryHit& hit, std::size_t rank) {
+Json to_json(const Hit& hit, std::size_t rank) {
   return {{"rank", rank},
           {"id", hit.item.id},
           {"path", hit.item.path},
@@ -140,11 +104,11 @@ Json to_json(const GalleryHit& hit, std::size_t rank) {
           {"metadata", Json::parse(hit.item.metadata)}};
 }
 
-void print_hits(const std::string& name, const std::vector<GalleryHit>& hits) {
+void print_hits(const std::string& name, const std::vector<Hit>& hits) {
   std::printf("%s\n%4s %8s %8s %8s %8s %6s  %s\n", name.c_str(), "", "total", "global", "struct.",
               "id", "label", "image");
   for (std::size_t k = 0; k < hits.size(); ++k) {
-    const GalleryHit& hit = hits[k];
+    const Hit& hit = hits[k];
     char structural[16] = "-";
     if (hit.structural) {
       std::snprintf(structural, sizeof(structural), "%.4f", static_cast<double>(*hit.structural));
@@ -165,30 +129,36 @@ void SearchCommand::run() {
   if (!html.empty()) page = std::make_unique<OutputFile>(html);
 
   auto start = Clock::now();
-  const Gallery from = Gallery::open(gallery);
-  const std::unique_ptr<GallerySearch> search = opened(from);
+  const std::shared_ptr<GridStore> from = open_gallery(gallery);
+  const Searcher search(from, {first_stage, match.matcher, match.threads});
+  // The new ones are compared one by one: that costs time, not hits.
+  if (const std::size_t changed = search.beside_source(); changed > search.size() / 4) {
+    std::cerr << "diml search: " << changed << " images have come or gone since the "
+              << search.source() << " index was made: 'diml index cache " << gallery
+              << "' makes a new one\n";
+  }
   const double open_seconds = seconds_since(start);
   start = Clock::now();
-  const GallerySnapshot snapshot = from.snapshot();
+  const std::unique_ptr<GridSnapshot> snapshot = from->snapshot();
   Queries queries;
-  std::optional<StoredGrids> stored;
+  std::vector<GridView> stored;
   if (!ids.empty()) {
-    stored = snapshot.grids(ids);
+    stored = snapshot->grids(ids);
     queries.exclude = ids;
     for (const std::int64_t id : ids) {
-      queries.names.push_back(snapshot.item(id).path);
-      queries.thumbnails.push_back(snapshot.thumbnail(id));
+      queries.names.push_back(snapshot->item(id).path);
+      queries.thumbnails.push_back(snapshot->thumbnail(id));
     }
   } else {
-    queries = embeddings.empty() ? of_images(from) : of_files(from);
+    queries = embeddings.empty() ? of_images(*from) : of_files(*from);
   }
   const double embed_seconds = seconds_since(start);
   start = Clock::now();
-  const auto found =
-      search->search(stored ? stored->view() : queries.grids.view(), top, queries.exclude);
+  const auto found = search.search(stored.empty() ? queries.grids.view() : set_of(stored), top,
+                                   queries.exclude, {rerank, match.params(), weights});
   const double search_seconds = seconds_since(start);
 
-  Json report = {{"gallery", gallery}, {"items", search->size()}};
+  Json report = {{"gallery", gallery}, {"items", search.size()}};
   report["queries"] = Json::array();
   for (std::size_t q = 0; q < found.size(); ++q) {
     Json one = {{"query", queries.names[q]}};
@@ -206,9 +176,9 @@ void SearchCommand::run() {
     std::vector<SheetQuery> sheet;
     for (std::size_t q = 0; q < found.size(); ++q) {
       sheet.push_back({queries.names[q], queries.thumbnails[q], {}});
-      for (const GalleryHit& hit : found[q]) {
-        sheet.back().hits.push_back({hit, snapshot.contains(hit.item.id)
-                                              ? snapshot.thumbnail(hit.item.id)
+      for (const Hit& hit : found[q]) {
+        sheet.back().hits.push_back({hit, snapshot->contains(hit.item.id)
+                                              ? snapshot->thumbnail(hit.item.id)
                                               : std::vector<std::uint8_t>()});
       }
     }
@@ -237,7 +207,7 @@ Run define_search(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--first-stage", options->first_stage,
-                  "exact, or index for the one that 'diml index cache' made")
+                  "exact, cuda, or index for the one that 'diml index cache' made")
       ->capture_default_str();
 #if DIML_HAS_NETWORKS
   define_running(command, options->network);

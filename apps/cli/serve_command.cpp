@@ -61,15 +61,15 @@ void ServeCommand::run() {
   params.limits.body = most_megabytes << 20;
   params.limits.pixels = most_megapixels * 1'000'000;
   params.changes = read_only ? ItemChanges::refused : ItemChanges::allowed;
-  const GalleryAccess access = read_only ? GalleryAccess::read : GalleryAccess::write;
-  const Gallery opened = Gallery::open(gallery, access);
+  const StoreAccess access = read_only ? StoreAccess::read : StoreAccess::write;
+  const std::shared_ptr<GridStore> opened = open_gallery(gallery, access);
   std::unique_ptr<Embedder> embedder;
   std::string why_no_photos;
   try {
     EmbedderSettings settings = settings_of(network, match.threads);
     // Photos come a few at a time, and a card runs whole batches.
     if (settings.device != "cpu") settings.batch = kBatchOnACard;
-    OpenedEmbedder found = open_embedder_of(opened, std::move(settings));
+    OpenedEmbedder found = open_embedder_of(*opened, std::move(settings));
     embedder = std::make_unique<Embedder>(std::move(found.embedder));
   } catch (const Error& error) {
     // Without a model it still searches and compares what is there.
@@ -89,7 +89,7 @@ void ServeCommand::run() {
   const std::string host =
       params.host.find(':') == std::string::npos ? params.host : "[" + params.host + "]";
   std::printf("http://%s:%d/ serves %s (%zu images); Ctrl-C ends it\n", host.c_str(), server.port(),
-              gallery.c_str(), opened.snapshot().size());
+              gallery.c_str(), opened->snapshot()->size());
   std::fflush(stdout);
   while (!Interrupt::asked()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   server.stop();
@@ -128,6 +128,10 @@ Run define_serve(CLI::App& command) {
       .add_option("--seconds", params.limits.answer_seconds,
                   "For how long a request may wait for others")
       ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  command
+      .add_option("--first-stage", params.source,
+                  "exact, cuda, or index for the one that 'diml index cache' made")
       ->capture_default_str();
   define_running(command, options->network);
   options->match.define(command);

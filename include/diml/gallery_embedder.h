@@ -30,7 +30,7 @@ struct EmbedderSettings {
 
 struct OpenedEmbedder {
   Embedder embedder;
-  GalleryFormat format;  // of a gallery of its grids, cells of the default type
+  GridFormat format;  // of a gallery of its grids, cells of the default type
 };
 
 OpenedEmbedder open_embedder(const EmbedderSettings& settings);
@@ -38,7 +38,7 @@ OpenedEmbedder open_embedder(const EmbedderSettings& settings);
 // The one that a gallery's images went through, for queries and for more images. Of the settings
 // only how it is run counts, and the model's place where that is not "". Throws, with the remedy,
 // where it is another model, and where the gallery does not know its own.
-OpenedEmbedder open_embedder_of(const Gallery& gallery, EmbedderSettings settings);
+OpenedEmbedder open_embedder_of(const GridStore& gallery, EmbedderSettings settings);
 
 // JPEG, as large as fits into kThumbnailSide pixels square.
 constexpr std::size_t kThumbnailSide = 160;
@@ -57,7 +57,7 @@ struct AddImagesParams {
 
 // A stretch of the embedder's at a time, each durable as a whole. Each file is decoded once, for
 // its grid and its thumbnail.
-AddReport add_images(Gallery& gallery, Embedder& embedder, std::span<const ImageToAdd> images,
+AddReport add_images(GridStore& gallery, Embedder& embedder, std::span<const ImageToAdd> images,
                      const AddImagesParams& params, const GoOn& go_on = {});
 
 }  // namespace diml

@@ -39,6 +39,7 @@ struct ServerParams {
   std::string token{};  // that requests must bear; "" for none
   ItemChanges changes = ItemChanges::allowed;
   MatchParams match{};
+  std::string source = "exact";  // of candidates: one of candidate_sources()
   std::string matcher = "auto";
   int threads = 0;  // of one search or one forward pass
   ServerLimits limits{};
@@ -53,8 +54,8 @@ class Server {
  public:
   // embedder: for photos; null where the gallery does not know its model, and why_no_photos says
   // so to those who send one. Throws where the port is taken.
-  Server(Gallery gallery, std::unique_ptr<Embedder> embedder, std::string why_no_photos,
-         const ServerParams& params);
+  Server(std::shared_ptr<GridStore> gallery, std::unique_ptr<Embedder> embedder,
+         std::string why_no_photos, const ServerParams& params);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

@@ -25,7 +25,7 @@ OpenedEmbedder open_embedder(const EmbedderSettings& settings) {
   params.backend = settings.backend;
   params.preprocessing = settings.preprocessing;
   OpenedNetwork opened = open_network(settings.model, params);
-  GalleryFormat format;
+  GridFormat format;
   format.model = fs::absolute(located_model(settings.model)).lexically_normal().string();
   format.embedding = to_text(opened.preprocessing);
   format.embedding["sha256"] = opened.fingerprint;
@@ -40,10 +40,10 @@ OpenedEmbedder open_embedder(const EmbedderSettings& settings) {
   return {std::move(embedder), std::move(format)};
 }
 
-OpenedEmbedder open_embedder_of(const Gallery& gallery, EmbedderSettings settings) {
-  const GalleryFormat& format = gallery.format();
+OpenedEmbedder open_embedder_of(const GridStore& gallery, EmbedderSettings settings) {
+  const GridFormat& format = gallery.format();
   if (format.embedding.empty()) {
-    throw Error(gallery.folder() +
+    throw Error(gallery.name() +
                 ": was built from files and does not know by which model: search it by --id or "
                 "--embeddings, or build it again with --model");
   }
@@ -57,7 +57,7 @@ OpenedEmbedder open_embedder_of(const Gallery& gallery, EmbedderSettings setting
     const Preprocessing defaults;
     for (const auto& [name, value] : to_text(defaults)) settings.preprocessing[name] = word(name);
   } catch (const std::out_of_range&) {
-    throw Error(gallery.folder() + ": does not say how its images were embedded: build it again");
+    throw Error(gallery.name() + ": does not say how its images were embedded: build it again");
   }
   if (settings.model.empty()) {
     settings.model = format.model;
@@ -81,11 +81,11 @@ std::vector<std::uint8_t> make_thumbnail(const Image& image) {
   return encode_jpeg(resize(image, scaled(image.width), scaled(image.height)), kThumbnailQuality);
 }
 
-AddReport add_images(Gallery& gallery, Embedder& embedder, std::span<const ImageToAdd> images,
+AddReport add_images(GridStore& gallery, Embedder& embedder, std::span<const ImageToAdd> images,
                      const AddImagesParams& params, const GoOn& go_on) {
   std::vector<std::string> paths;
   for (const ImageToAdd& image : images) paths.push_back(image.item.path);
-  const PathsToAdd to_add = paths_to_add(gallery.snapshot(), paths, params.known);
+  const PathsToAdd to_add = paths_to_add(*gallery.snapshot(), paths, params.known);
   const std::vector<std::size_t>& wanted = to_add.wanted;
   std::vector<std::string> files;
   for (const std::size_t image : wanted) files.push_back(images[image].file);
@@ -101,8 +101,8 @@ AddReport add_images(Gallery& gallery, Embedder& embedder, std::span<const Image
       items.back().thumbnail = std::move(thumbnails[index]);
     }
     if (replaces) {
-      const GallerySnapshot before = gallery.snapshot();
-      for (const NewItem& item : items) report.replaced += before.find(item.path) ? 1 : 0;
+      const std::unique_ptr<GridSnapshot> before = gallery.snapshot();
+      for (const NewItem& item : items) report.replaced += before->find(item.path) ? 1 : 0;
     }
     if (!items.empty()) {
       GridSet grids(items.size(), embedder.cells_per_grid(), embedder.dim(), gallery.format().type);

@@ -1,6 +1,7 @@
 #include "sources.h"
 
 #include <array>
+#include <filesystem>
 
 #include "diml/approximate_index.h"
 #include "diml/cuda_matcher.h"
@@ -21,7 +22,14 @@ Candidates exact(const GridStore&, const GridSnapshot& snapshot, int threads) {
 
 // The approximate index that lies beside the store.
 Candidates index(const GridStore& store, const GridSnapshot& snapshot, int threads) {
-  std::shared_ptr<const ApproximateIndex> loaded = load_index(index_file(store.name()));
+  const std::string path = index_file(store.name());
+  if (!std::filesystem::exists(path)) {
+    throw Error(ErrorKind::not_found, store.name() +
+                                          ": has no index: make one with 'diml index "
+                                          "cache " +
+                                          store.name() + "'");
+  }
+  std::shared_ptr<const ApproximateIndex> loaded = load_index(path);
   const IndexOrigin origin = loaded->origin();
   if (origin.birth != snapshot.birth() || origin.revision > snapshot.revision()) {
     throw Error(ErrorKind::conflict,

@@ -30,7 +30,7 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-JsonText metadata_of(const GalleryItem& item) {
+JsonText metadata_of(const Item& item) {
   if (!item.metadata.starts_with('{') || !nlohmann::json::accept(item.metadata)) {
     throw Error(ErrorKind::damaged, "item " + std::to_string(item.id) +
                                         " is damaged: 'diml index verify' tells of all that are");

@@ -49,7 +49,7 @@ struct EmbeddingAnswer {
 };
 
 // Sent as it was stored, if it still is JSON. Throws Error where it is damaged.
-JsonText metadata_of(const GalleryItem& item);
+JsonText metadata_of(const Item& item);
 
 struct ItemAnswer {
   static constexpr const char* kName = "Item";

@@ -6,7 +6,7 @@
 
 namespace diml::server {
 
-EmbedQueue::EmbedQueue(GalleryFormat format, std::unique_ptr<Embedder> embedder,
+EmbedQueue::EmbedQueue(GridFormat format, std::unique_ptr<Embedder> embedder,
                        std::size_t most_waiting)
     : format_(std::move(format)),
       embedder_(std::move(embedder)),

@@ -15,7 +15,7 @@ namespace diml::server {
 // batch of the embedder's. A photo that comes alone is run alone.
 class EmbedQueue {
  public:
-  EmbedQueue(GalleryFormat format, std::unique_ptr<Embedder> embedder, std::size_t most_waiting);
+  EmbedQueue(GridFormat format, std::unique_ptr<Embedder> embedder, std::size_t most_waiting);
   ~EmbedQueue();
   EmbedQueue(const EmbedQueue&) = delete;
   EmbedQueue& operator=(const EmbedQueue&) = delete;
@@ -45,7 +45,7 @@ class EmbedQueue {
   void serve();
   void embed_batch(const std::vector<std::shared_ptr<Photo>>& batch);
 
-  GalleryFormat format_;
+  GridFormat format_;
   std::unique_ptr<Embedder> embedder_;
   std::size_t most_waiting_;
   mutable std::mutex mutex_;

@@ -16,7 +16,7 @@ Answered<HealthAnswer> healthz(Service&, const Call&, const NoFields&) {
 
 Answered<HealthAnswer> readyz(Service& service, const Call&, const NoFields&) {
   if (service.stopping) throw Refusal(kBusy, "the server is about to stop");
-  (void)service.gallery.snapshot().revision();  // throws where the gallery cannot be read
+  (void)service.gallery->snapshot()->revision();  // throws where the gallery cannot be read
   return Answered(HealthAnswer{"ready"});
 }
 
@@ -24,13 +24,13 @@ Reply openapi(Service& service, const Call&, const NoFields&) {
   return {.body = openapi_document(service.params).dump(2)};
 }
 
-std::string name_of_gallery(const Gallery& gallery) {
-  const auto folder = std::filesystem::path(gallery.folder()).lexically_normal();
+std::string name_of_gallery(const GridStore& gallery) {
+  const auto folder = std::filesystem::path(gallery.name()).lexically_normal();
   return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
 }
 
 // The side of what the network sees, of the photo's short side; 1 where the gallery does not know.
-double crop_of(const GalleryFormat& format) {
+double crop_of(const GridFormat& format) {
   if (!format.embedding.contains("crop") || !format.embedding.contains("resize")) return 1.0;
   Preprocessing seen;
   from_text({{"crop", format.embedding.at("crop")}, {"resize", format.embedding.at("resize")}},
@@ -39,12 +39,12 @@ double crop_of(const GalleryFormat& format) {
 }
 
 Answered<GalleryAnswer> about_gallery(Service& service, const Call&, const NoFields&) {
-  const GalleryFormat& format = service.gallery.format();
+  const GridFormat& format = service.gallery->format();
   const ServerParams& params = service.params;
   const GridShape shape = shape_of_cells(format.cells_per_grid);
   const std::shared_ptr<const Catalogue> all = service.catalogue();
   GalleryAnswer answer;
-  answer.name = name_of_gallery(service.gallery);
+  answer.name = name_of_gallery(*service.gallery);
   answer.items = all->ids.size();
   answer.rows = shape.rows;
   answer.cols = shape.cols;

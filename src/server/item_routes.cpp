@@ -6,49 +6,43 @@
 namespace diml::server {
 namespace {
 
-ItemAnswer answer_of(const GalleryItem& item) {
+ItemAnswer answer_of(const Item& item) {
   return {item.id, item.path, item.label, metadata_of(item)};
 }
 
 Answered<ItemsAnswer> list_items(Service& service, const Call& call, const ListRequest& asked) {
   return service.work(call, [&] {
-    const std::shared_ptr<const Catalogue> all = service.catalogue();
-    static const std::vector<std::int64_t> nobody;
-    const std::vector<std::int64_t>* ids = &all->ids;
-    if (asked.label) {
-      const auto found = all->by_label.find(*asked.label);
-      ids = found == all->by_label.end() ? &nobody : &found->second;
-    }
-    const GallerySnapshot snapshot = service.gallery.snapshot();
-    ItemsAnswer answer{ids->size(), asked.offset, {}};
-    for (std::size_t k = asked.offset; k < ids->size() && k - asked.offset < asked.limit; ++k) {
-      // Deleted a moment ago, and not yet off the list.
-      if (!snapshot.contains((*ids)[k])) continue;
-      answer.items.push_back(answer_of(snapshot.item((*ids)[k])));
+    const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
+    const Catalogue::Page page =
+        service.catalogue.page(*snapshot, asked.label, asked.offset, asked.limit);
+    ItemsAnswer answer{page.total, asked.offset, {}};
+    for (const std::int64_t id : page.ids) {
+      // Where the catalogue has seen a later change than this snapshot.
+      if (snapshot->contains(id)) answer.items.push_back(answer_of(snapshot->item(id)));
     }
     return Answered(answer);
   });
 }
 
 Answered<ItemAnswer> get_item(Service& service, const Call& call, const NoFields&) {
-  const GallerySnapshot snapshot = service.gallery.snapshot();
-  service.expect_item(snapshot, call.id);
-  return Answered(answer_of(snapshot.item(call.id)));
+  const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
+  service.expect_item(*snapshot, call.id);
+  return Answered(answer_of(snapshot->item(call.id)));
 }
 
 Reply get_thumbnail(Service& service, const Call& call, const NoFields&) {
-  const GallerySnapshot snapshot = service.gallery.snapshot();
-  service.expect_item(snapshot, call.id);
+  const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
+  service.expect_item(*snapshot, call.id);
   // An id never means another image, but another gallery may be served here tomorrow.
   const std::string tag =
-      "\"" + std::to_string(snapshot.birth()) + "-" + std::to_string(call.id) + "\"";
+      "\"" + std::to_string(snapshot->birth()) + "-" + std::to_string(call.id) + "\"";
   Reply reply{.type = "image/jpeg",
               .headers = {{"ETag", tag}, {"Cache-Control", "private, no-cache"}}};
   if (call.known_tag == tag) {
     reply.status = 304;
     return reply;
   }
-  const std::vector<std::uint8_t> bytes = snapshot.thumbnail(call.id);
+  const std::vector<std::uint8_t> bytes = snapshot->thumbnail(call.id);
   if (bytes.empty()) {
     throw Refusal(404, "item " + std::to_string(call.id) + " has no thumbnail");
   }
@@ -93,12 +87,11 @@ Answered<AddedAnswer> add_items(Service& service, const Call& call, const AddReq
   return service.work(call, [&] {
     AddedAnswer answer;
     try {
-      answer.ids = service.gallery.add(additions.items, grids.view(), additions.duplicates);
+      answer.ids = service.gallery->add(additions.items, grids.view(), additions.duplicates);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::conflict) throw;
       throw Refusal(409, error.what() + std::string(" (in a request: duplicates=replace)"));
     }
-    service.refresh();
     answer.items = service.search.size();
     return Answered(answer);
   });
@@ -106,9 +99,9 @@ Answered<AddedAnswer> add_items(Service& service, const Call& call, const AddReq
 
 Answered<DeletedAnswer> delete_item(Service& service, const Call& call, const NoFields&) {
   return service.work(call, [&] {
-    service.expect_item(service.gallery.snapshot(), call.id);
-    service.gallery.remove({&call.id, 1});  // not_found where somebody else was faster
-    return Answered(DeletedAnswer{call.id, service.gallery.snapshot().size()});
+    service.expect_item(*service.gallery->snapshot(), call.id);
+    service.gallery->remove({&call.id, 1});  // not_found where somebody else was faster
+    return Answered(DeletedAnswer{call.id, service.gallery->snapshot()->size()});
   });
 }
 

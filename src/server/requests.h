@@ -1,6 +1,6 @@
 #pragma once
 
-#include "diml/score_weights.h"
+#include "diml/rank.h"
 #include "diml/server.h"
 #include "diml/transport.h"
 #include "request_fields.h"

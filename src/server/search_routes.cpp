@@ -1,6 +1,5 @@
 // Photos to grids, grids to hits, and the hits of others into structural order.
 
-#include <numeric>
 #include <unordered_set>
 
 #include "diml/explain.h"
@@ -12,7 +11,7 @@ namespace {
 Answered<EmbeddingAnswer> embed(Service& service, const Call& call, const EmbedRequest& asked) {
   Subject photo =
       service.work(call, [&] { return service.subject({.name = "image", .file = asked.image}); });
-  const StoredGrids grids = service.grid_of(call, std::move(photo));
+  const GridSet grids = service.grid_of(call, std::move(photo));
   return service.work(call, [&] {
     const GridView grid = grids.view()[0];
     const GridShape shape = shape_of_cells(grid.count);
@@ -26,7 +25,7 @@ Answered<EmbeddingAnswer> embed(Service& service, const Call& call, const EmbedR
   });
 }
 
-HitAnswer answer_of(const GalleryHit& hit, std::size_t rank) {
+HitAnswer answer_of(const Hit& hit, std::size_t rank) {
   return {rank,       hit.first_rank, hit.item.id, hit.item.path,        hit.item.label,
           hit.global, hit.structural, hit.total,   metadata_of(hit.item)};
 }
@@ -42,7 +41,7 @@ Answered<HitsAnswer> search(Service& service, const Call& call, const SearchRequ
   // An image of the gallery does not find itself.
   const std::vector<std::int64_t> exclude = {subject.id.value_or(-1)};
   auto start = Clock::now();
-  const StoredGrids query = service.grid_of(call, std::move(subject));
+  const GridSet query = service.grid_of(call, std::move(subject));
   HitsAnswer answer;
   answer.seconds.embed = seconds_since(start);
   return service.work(call, [&] {
@@ -74,50 +73,15 @@ std::vector<std::int64_t> ids_in(const Json& candidates) {
   return ids;
 }
 
-RerankedAnswer rerank_ids(Service& service, const StoredGrids& query,
-                          const std::vector<std::int64_t>& ids, const MatchParams& match,
-                          ScoreWeights weights) {
-  const auto start = Clock::now();
-  const GallerySnapshot snapshot = service.gallery.snapshot();
-  for (const std::int64_t id : ids) service.expect_item(snapshot, id);
-  const std::vector<GalleryHit> hits = service.search.rerank(query.view(), ids, match, weights);
+// ids: of the gallery's own; none of grids that lie in some other store, which only their places in
+// the list can name.
+RerankedAnswer answer_of(const std::vector<Hit>& hits, bool ids, double seconds) {
   RerankedAnswer answer;
-  answer.seconds = seconds_since(start);
+  answer.seconds = seconds;
   for (std::size_t k = 0; k < hits.size(); ++k) {
-    const GalleryHit& hit = hits[k];
-    answer.order.push_back(
-        {k + 1, hit.first_rank, hit.item.id, hit.global, *hit.structural, hit.total});
-  }
-  return answer;
-}
-
-// Grids that lie in some other store: only their places in the list can name them.
-RerankedAnswer rerank_grids(const StoredGrids& query, const GridSet& grids, const Matcher& matcher,
-                            const MatchParams& match, ScoreWeights weights) {
-  const auto start = Clock::now();
-  const std::size_t count = grids.size();
-  std::vector<Pair> pairs;
-  std::vector<float> cosines;
-  const float* global = query.view().globals;
-  for (std::size_t k = 0; k < count; ++k) {
-    pairs.push_back({0, static_cast<std::int64_t>(k)});
-    const float* other = grids[k].global;
-    cosines.push_back(std::inner_product(global, global + grids.dim(), other, 0.0F));
-  }
-  std::vector<float> scores(count);
-  if (count > 0) matcher.score({query.view(), grids.view(), pairs}, match, scores);
-  std::vector<float> totals(count);
-  for (std::size_t k = 0; k < count; ++k) totals[k] = weights.total(cosines[k], scores[k]);
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t x, std::size_t y) { return totals[x] > totals[y]; });
-  RerankedAnswer answer;
-  answer.seconds = seconds_since(start);
-  for (std::size_t k = 0; k < count; ++k) {
-    const std::size_t place = order[k];
-    answer.order.push_back(
-        {k + 1, place + 1, std::nullopt, cosines[place], scores[place], totals[place]});
+    const Hit& hit = hits[k];
+    answer.order.push_back({k + 1, hit.first_rank, ids ? std::optional(hit.item.id) : std::nullopt,
+                            hit.global, *hit.structural, hit.total});
   }
   return answer;
 }
@@ -141,13 +105,19 @@ Answered<RerankedAnswer> rerank(Service& service, const Call& call, const Rerank
     }
     return made;
   });
-  const StoredGrids query = service.grid_of(call, std::move(wanted.query));
+  const GridSet query = service.grid_of(call, std::move(wanted.query));
   return service.work(call, [&] {
+    const auto start = Clock::now();
+    const SearchParams params{wanted.ids.size(), asked.match, asked.weights};
     if (wanted.grids.size() > 0) {
-      return Answered(
-          rerank_grids(query, wanted.grids, service.matcher(), asked.match, asked.weights));
+      const std::vector<Hit> hits =
+          rank_grids(service.search.matcher(), query.view(), wanted.grids.view(), params);
+      return Answered(answer_of(hits, false, seconds_since(start)));
     }
-    return Answered(rerank_ids(service, query, wanted.ids, asked.match, asked.weights));
+    const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
+    for (const std::int64_t id : wanted.ids) service.expect_item(*snapshot, id);
+    const std::vector<Hit> hits = service.search.rerank(query.view(), wanted.ids, params);
+    return Answered(answer_of(hits, true, seconds_since(start)));
   });
 }
 

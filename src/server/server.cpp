@@ -6,8 +6,8 @@
 namespace diml {
 
 struct Server::Parts {
-  Parts(Gallery gallery, std::unique_ptr<Embedder> embedder, std::string why_no_photos,
-        const ServerParams& params)
+  Parts(std::shared_ptr<GridStore> gallery, std::unique_ptr<Embedder> embedder,
+        std::string why_no_photos, const ServerParams& params)
       : service(std::move(gallery), std::move(embedder), std::move(why_no_photos), params),
         http(service) {}
 
@@ -15,8 +15,8 @@ struct Server::Parts {
   server::HttpServer http;
 };
 
-Server::Server(Gallery gallery, std::unique_ptr<Embedder> embedder, std::string why_no_photos,
-               const ServerParams& params)
+Server::Server(std::shared_ptr<GridStore> gallery, std::unique_ptr<Embedder> embedder,
+               std::string why_no_photos, const ServerParams& params)
     : parts_(std::make_unique<Parts>(std::move(gallery), std::move(embedder),
                                      std::move(why_no_photos), params)) {}
 

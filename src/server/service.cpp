@@ -1,18 +1,10 @@
 #include "service.h"
 
-#include <cstring>
-
 #include "diml/error.h"
 #include "requests.h"
 
 namespace diml::server {
 namespace {
-
-constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
-
-GallerySearchParams search_params(const ServerParams& params) {
-  return {100, params.match, params.matcher, params.threads, {}};
-}
 
 std::vector<float> vector_in(const Json& json, std::size_t size, const std::string& name) {
   if (!json.is_array() || json.size() != size) {
@@ -29,68 +21,20 @@ std::vector<float> vector_in(const Json& json, std::size_t size, const std::stri
 
 }  // namespace
 
-Service::Service(Gallery opened, std::unique_ptr<Embedder> network, std::string why,
-                 const ServerParams& given)
+Service::Service(std::shared_ptr<GridStore> opened, std::unique_ptr<Embedder> network,
+                 std::string why, const ServerParams& given)
     : gallery(std::move(opened)),
       params(given),
       why_no_photos(std::move(why)),
-      search(gallery, search_params(params)),
-      workers(params.limits.workers, params.limits.waiting),
-      matcher_(make_matcher(params.matcher, {params.threads})) {
+      search(gallery, {params.source, params.matcher, params.threads}),
+      workers(params.limits.workers, params.limits.waiting) {
   if (network) {
     embedder =
-        std::make_unique<EmbedQueue>(gallery.format(), std::move(network), params.limits.waiting);
-  }
-  refresh();
-  watcher_ = std::thread([this] { watch(); });
-}
-
-Service::~Service() {
-  stopping = true;
-  watcher_.join();
-}
-
-// Another process may add to the gallery as well.
-void Service::watch() {
-  auto next = Clock::now();
-  std::string said;
-  while (!stopping) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    if (Clock::now() < next) continue;
-    next = Clock::now() + kBetweenLooks;
-    try {
-      refresh();
-    } catch (const std::exception& error) {
-      // What was loaded stays; it is said once.
-      if (error.what() != said)
-        log(std::string("the gallery cannot be read anew: ") + error.what());
-      said = error.what();
-    }
+        std::make_unique<EmbedQueue>(gallery->format(), std::move(network), params.limits.waiting);
   }
 }
 
-void Service::refresh() {
-  const std::lock_guard one_at_a_time(refresh_mutex_);
-  const GallerySnapshot snapshot = gallery.snapshot();
-  if (snapshot.revision() == listed_) return;
-  search.refresh();
-  const GalleryLabels all = snapshot.labels();
-  auto fresh = std::make_shared<Catalogue>();
-  fresh->ids = all.ids;
-  for (std::size_t i = 0; i < all.ids.size(); ++i) {
-    fresh->by_label[all.labels[i]].push_back(all.ids[i]);
-  }
-  listed_ = snapshot.revision();
-  const std::lock_guard lock(catalogue_mutex_);
-  catalogue_ = std::move(fresh);
-}
-
-std::shared_ptr<const Catalogue> Service::catalogue() const {
-  const std::lock_guard lock(catalogue_mutex_);
-  return catalogue_;
-}
-
-void Service::expect_item(const GallerySnapshot& snapshot, std::int64_t id) const {
+void Service::expect_item(const GridSnapshot& snapshot, std::int64_t id) const {
   if (snapshot.contains(id)) return;
   throw Refusal(404, "there is no item " + std::to_string(id) + ": GET /v1/items lists them");
 }
@@ -117,7 +61,7 @@ GridSet Service::embed(const Call& call, std::vector<Crop> crops) {
 
 void Service::read_grid(const Json& json, const std::string& name, GridSet& grids,
                         std::size_t place) const {
-  const GalleryFormat& format = gallery.format();
+  const GridFormat& format = gallery->format();
   if (!json.is_object() || !json.contains("cells")) {
     throw Refusal(400, "'" + name + "' needs an id, or cells: a list of lists of numbers");
   }
@@ -143,7 +87,7 @@ void Service::read_grid(const Json& json, const std::string& name, GridSet& grid
 }
 
 GridSet Service::grids_in(const Json& list, const std::string& name) const {
-  const GalleryFormat& format = gallery.format();
+  const GridFormat& format = gallery->format();
   GridSet grids(list.size(), format.cells_per_grid, format.dim, format.type);
   for (std::size_t i = 0; i < list.size(); ++i) read_grid(list[i], name, grids, i);
   return grids;
@@ -156,25 +100,23 @@ Subject Service::subject(const SubjectInput& given) const {
     return subject;
   }
   if (given.id) {
-    expect_item(gallery.snapshot(), *given.id);
+    expect_item(*gallery->snapshot(), *given.id);
     subject.id = given.id;
     return subject;
   }
-  const GalleryFormat& format = gallery.format();
-  GridSet made(1, format.cells_per_grid, format.dim, format.type);
-  read_grid(*given.grid, given.name, made, 0);
-  subject.grid.emplace(format, 1);
-  std::memcpy(subject.grid->cells_of(0), made[0].cells, subject.grid->grid_bytes());
-  std::memcpy(subject.grid->global_of(0), made[0].global, format.dim * sizeof(float));
+  const GridFormat& format = gallery->format();
+  subject.grid.emplace(1, format.cells_per_grid, format.dim, format.type);
+  read_grid(*given.grid, given.name, *subject.grid, 0);
   return subject;
 }
 
-StoredGrids Service::grid_of(const Call& call, Subject subject) {
+GridSet Service::grid_of(const Call& call, Subject subject) {
   if (subject.grid) return std::move(*subject.grid);
   if (subject.id) {
-    const GallerySnapshot snapshot = gallery.snapshot();
-    expect_item(snapshot, *subject.id);
-    return snapshot.grids({&*subject.id, 1});
+    const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+    expect_item(*snapshot, *subject.id);
+    const GridView grid = snapshot->grid(*subject.id);
+    return GridSet(set_of({&grid, 1}));
   }
   std::vector<Crop> crops;
   crops.push_back(std::move(*subject.crop));

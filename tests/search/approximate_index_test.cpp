@@ -139,7 +139,8 @@ TEST_F(SearchByIndex, TakesInChangesAndFindsWhatAFreshStartFinds) {
 TEST_F(SearchByIndex, RefusesTheIndexOfAnotherGallery) {
   make_index(*filled("other"));
   const std::shared_ptr<GridStore> gallery = filled();
-  expect_refused([&] { Searcher(gallery, {.source = "index"}); }, "first_stage.faiss");
+  expect_refused([&] { Searcher(gallery, {.source = "index"}); },
+                 "has no index: make one with 'diml index cache");
   std::filesystem::copy(index_file(folder_ / "other"), index_file(folder_ / "g"));
   expect_refused([&] { Searcher(gallery, {.source = "index"}); }, "made of another gallery");
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/temporary_folder.h"
+#include "diml/gallery.h"
 #include "diml/generated.h"
 #include "diml/random.h"
 #include "diml/server.h"
@@ -21,9 +22,9 @@ using Json = nlohmann::json;
 constexpr std::size_t kImages = 100'000;
 constexpr std::size_t kStretch = 10'000;
 
-Gallery generated_gallery(const std::string& folder) {
-  Gallery gallery =
-      Gallery::create(folder, {.cells_per_grid = 16, .dim = 128, .type = CellType::float16});
+std::shared_ptr<GridStore> generated_gallery(const std::string& folder) {
+  const std::shared_ptr<GridStore> gallery =
+      create_gallery(folder, {.cells_per_grid = 16, .dim = 128, .type = CellType::float16});
   for (std::size_t first = 0; first < kImages; first += kStretch) {
     const GeneratedGrids made = generate_grids({.size = kStretch,
                                                 .classes = 100,
@@ -35,7 +36,7 @@ Gallery generated_gallery(const std::string& folder) {
     for (std::size_t i = 0; i < kStretch; ++i) {
       items.push_back({std::to_string(first + i) + ".jpg", made.labels[i]});
     }
-    gallery.add(items, made.grids.view());
+    gallery->add(items, made.grids.view());
   }
   return gallery;
 }
@@ -62,7 +63,7 @@ class LargeGallery : public testing::Test {
 
 TEST_F(LargeGallery, IsReRankedInTwoMillisecondsAndSearchedInFifteen) {
   const TemporaryFolder folder;
-  const Gallery gallery = generated_gallery(folder / "g");
+  const std::shared_ptr<GridStore> gallery = generated_gallery(folder / "g");
   Random random(7);
   const auto id = [&] { return random.below(kImages); };
   std::vector<Json> rerankings;

@@ -23,12 +23,12 @@ OpenedEmbedder opened(const std::string& model) {
   return open_embedder({.model = model, .grid = 4, .batch = 8});
 }
 
-Gallery make_gallery(const TemporaryFolder& folder, std::size_t dim, std::size_t images,
-                     std::size_t of_class) {
+std::shared_ptr<GridStore> make_gallery(const TemporaryFolder& folder, std::size_t dim,
+                                        std::size_t images, std::size_t of_class) {
   const std::string model = folder / "small.safetensors";
   save_model(model, make_model("small", StridePlace::in_3x3, dim, 1));
   OpenedEmbedder network = opened(model);
-  Gallery gallery = Gallery::create(folder / "g", network.format);
+  const std::shared_ptr<GridStore> gallery = create_gallery(folder / "g", network.format);
   std::vector<NewItem> items;
   std::vector<Image> pictures;
   for (std::size_t i = 0; i < images; ++i) {
@@ -39,7 +39,7 @@ Gallery make_gallery(const TemporaryFolder& folder, std::size_t dim, std::size_t
                      static_cast<std::int64_t>(i / of_class),
                      "{\"number\": " + std::to_string(i) + "}", make_thumbnail(pictures.back())});
   }
-  gallery.add(items, network.embedder.embed(pictures, gallery.format().type).view());
+  gallery->add(items, network.embedder.embed(pictures, gallery->format().type).view());
   return gallery;
 }
 

@@ -50,7 +50,7 @@ class ServedGallery : public testing::Test {
   double metric(const std::string& name) const;
 
   const TemporaryFolder folder_;
-  Gallery gallery_;
+  std::shared_ptr<GridStore> gallery_;
   std::unique_ptr<Server> server_;
 };
 
