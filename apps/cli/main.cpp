@@ -85,7 +85,8 @@ int parse_and_run(int argc, char** argv) {
     std::string known;
     for (const Command& command : kCommands)
       known += std::string(known.empty() ? "" : ", ") + command.name;
-    throw Error(std::string("there is no command '") + argv[1] + "': " + known);
+    throw CLI::ParseError(std::string("there is no command '") + argv[1] + "': " + known,
+                          CLI::ExitCodes::ExtrasError);
   }
   CLI::App program{"diml: image similarity that can say why"};
   program.set_version_flag("--version", std::string("diml ") + kVersion);

@@ -43,6 +43,15 @@ TEST_F(Program, HelpsWithoutTheRequiredOptions) {
   EXPECT_EQ(result.err, "");
 }
 
+TEST_F(Program, ExitsWithTwoWhereTheCallIsWrongAndWithOneWhereItCannotBeDone) {
+  EXPECT_NE(run_well({"--help"}).find("Exit codes: 0 done; 1 "), std::string::npos);
+  EXPECT_EQ(run({"frobnicate"}).exit_code, 2);
+  EXPECT_EQ(run({"match", "--frobnicate"}).exit_code, 2);
+  EXPECT_EQ(run(match({"--lambda", "0"})).exit_code, 1);
+  EXPECT_EQ(run({"match", "--cells", "none.npy", "--pairs", "P.npy", "--out", "S.npy"}).exit_code,
+            1);
+}
+
 TEST_F(Program, SaysNothingOnStandardErrorWhenAllIsWell) {
   for (const Arguments& arguments :
        {match({"--plans", "T.npy"}), evaluate({"--nmi"}), Arguments{"doctor"}}) {
