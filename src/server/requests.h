@@ -1,5 +1,8 @@
 #pragma once
 
+#include "diml/gallery.h"
+#include "diml/grid.h"
+#include "diml/match.h"
 #include "diml/score_weights.h"
 #include "diml/server.h"
 #include "diml/transport.h"
