@@ -1,5 +1,6 @@
 #include "connection_pool.h"
 
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -56,7 +57,11 @@ void ConnectionPool::work(Line& line) {
     const int socket = line.sockets.front();
     line.sockets.pop_front();
     lock.unlock();
-    line.handle(socket);
+    try {
+      line.handle(socket);
+    } catch (const std::exception&) {
+      // Out of memory: the next one may have more luck.
+    }
     lock.lock();
     if (&line == &to_serve_) --busy_;
   }

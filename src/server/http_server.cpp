@@ -69,9 +69,14 @@ void HttpServer::refuse(int socket) {
 void HttpServer::serve(int socket) {
   Connection connection(socket, service_.params.limits, service_.stopping);
   ++service_.connections;
-  while (connection.wait_for_request() && answer_one(connection) == Afterwards::next_request) {
+  try {
+    while (connection.wait_for_request() && answer_one(connection) == Afterwards::next_request) {
+    }
+    connection.close(kLinger);
+  } catch (const std::exception& error) {
+    // Not even memory for an answer: the connection is cut.
+    service_.log(std::string("- - 503: ") + error.what());
   }
-  connection.close(kLinger);
   --service_.connections;
 }
 

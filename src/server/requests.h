@@ -1,5 +1,8 @@
 #pragma once
 
+#include "diml/grid.h"
+#include "diml/grid_store.h"
+#include "diml/match.h"
 #include "diml/rank.h"
 #include "diml/server.h"
 #include "diml/transport.h"

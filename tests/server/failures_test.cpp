@@ -2,7 +2,10 @@
 
 #include <csignal>
 #include <fstream>
+#include <iterator>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 
 #include <sys/resource.h>
 

@@ -1,6 +1,6 @@
 // Lists of fields: what is read, refused, written and described by them.
 
-#include <chrono>
+#include <limits>
 
 #include <gtest/gtest.h>
 

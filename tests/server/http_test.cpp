@@ -1,7 +1,6 @@
 // HTTP itself: what connections, bodies and answers may look like.
 
-#include <sys/socket.h>
-#include <unistd.h>
+#include <cstdio>
 
 #include "server/served_gallery.h"
 
@@ -154,44 +153,6 @@ TEST_F(Http, AMethodThatIsNotTakenLearnsWhichAre) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 405);
   EXPECT_EQ(answer->header("Allow"), "GET, POST");
-}
-
-TEST_F(Http, ARequestWhoseClientIsGoneIsDropped) {
-  ServerParams params;
-  params.limits.workers = 1;
-  serve(params);
-  // Enough for the only worker to be busy while somebody else gives up.
-  Json grids = Json::array();
-  const Json cell = std::vector<double>(kDim, 0.5);
-  for (int k = 0; k < 2000; ++k) grids.push_back({{"cells", Json(16, cell)}});
-  const std::string large = Json{{"query", 1}, {"candidates", grids}}.dump();
-  const std::string small = "{\"query\": 1}";
-  const auto request = [](const std::string& path, const std::string& body) {
-    return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
-           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-  };
-  const auto answered = [&](int status) {
-    const std::string text = client().get("/metrics")->body;
-    const std::string name = "status=\"" + std::to_string(status) + "\"} ";
-    const std::size_t at = text.find("route=\"/v1/search\"," + name);
-    return at == std::string::npos ? 0 : std::stoi(text.substr(text.find("} ", at) + 2));
-  };
-  constexpr int kBusyClients = 6;
-  std::vector<HttpClient> busy;
-  for (int k = 0; k < kBusyClients; ++k) {
-    busy.push_back(client());
-    ASSERT_TRUE(busy.back().write(request("/v1/rerank", large)));
-  }
-  while (metric("diml_requests_waiting") < 2) {
-  }
-  {
-    HttpClient gone = client();
-    ASSERT_TRUE(gone.write(request("/v1/search", small)));
-  }
-  for (HttpClient& one : busy) EXPECT_EQ(one.read_answer()->status, 200);
-  // Dropped or, where the worker was quick, answered into the void; and nobody else suffers.
-  for (int wait = 0; wait < 200 && answered(499) + answered(200) == 0; ++wait) ::usleep(20'000);
-  EXPECT_EQ(answered(499) + answered(200), 1);
 }
 
 }  // namespace

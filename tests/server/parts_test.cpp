@@ -1,10 +1,15 @@
 // The server's parts on their own: the head of a request, forms, workers.
 
+#include <array>
 #include <atomic>
 #include <thread>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
+#include "connection.h"
 #include "diml/error.h"
 #include "head.h"
 #include "multipart.h"
@@ -82,6 +87,48 @@ TEST(Form, PartsAreWhatLiesBetweenBoundaries) {
   EXPECT_EQ(parts[1].name, "top");
   EXPECT_EQ(parts[1].filename, "");
   EXPECT_EQ(parts[1].bytes, "3");
+}
+
+class TestedConnection : public testing::Test {
+ protected:
+  TestedConnection() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_.data()), 0); }
+
+  std::array<int, 2> ends_{};
+  const ServerLimits limits_{};
+  const std::atomic<bool> stopping_ = false;
+};
+
+TEST_F(TestedConnection, KnowsWhetherItsClientIsGone) {
+  Connection connection(ends_[0], limits_, stopping_);
+  EXPECT_FALSE(connection.client_is_gone());
+  ASSERT_EQ(::send(ends_[1], "GET", 3, 0), 3);
+  ::close(ends_[1]);
+  // There is a request to answer before the end.
+  EXPECT_FALSE(connection.client_is_gone());
+  ASSERT_TRUE(connection.wait_for_request());
+  ASSERT_TRUE(connection.receive());
+  EXPECT_FALSE(connection.client_is_gone());
+  connection.take(3);
+  EXPECT_TRUE(connection.client_is_gone());
+}
+
+TEST_F(TestedConnection, WritesMoreThanTheSocketHolds) {
+  Connection connection(ends_[0], limits_, stopping_);
+  const std::string first(1'000'000, 'a');
+  const std::string second(2'000'000, 'b');
+  std::string got;
+  std::thread reader([&] {
+    std::string block(65536, '\0');
+    for (ssize_t count = 0; (count = ::recv(ends_[1], block.data(), block.size(), 0)) > 0;) {
+      got.append(block, 0, static_cast<std::size_t>(count));
+    }
+  });
+  connection.begin_answer();
+  EXPECT_TRUE(connection.write(first, second));
+  connection.close(0.0);
+  reader.join();
+  ::close(ends_[1]);
+  EXPECT_TRUE(got == first + second);
 }
 
 TEST(Workers, GiveBackWhatTheWorkReturnsOrThrows) {
