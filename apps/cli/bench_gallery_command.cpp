@@ -114,8 +114,8 @@ void BenchGalleryCommand::run() const {
     const auto id = static_cast<std::int64_t>(q * images / kQueries);
     const std::vector<std::int64_t> itself = {id};
     const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
-    const GridView grid = snapshot->grid(id);
-    const GridSetView query = set_of({&grid, 1});
+    const GridView own = snapshot->grid(id);
+    const GridSetView query = set_of({&own, 1});
     std::vector<Hit> hits;
     searches.push_back(
         seconds_of([&] { hits = search->search(query, rerank, itself, {.rerank = rerank})[0]; }));

@@ -30,6 +30,14 @@ Catalogue::Page Catalogue::page(const GridSnapshot& snapshot, std::optional<std:
   return {ids->size(), {begin, begin + static_cast<std::ptrdiff_t>(count)}};
 }
 
+std::vector<std::pair<std::int64_t, std::size_t>> Catalogue::labels(const GridSnapshot& snapshot) {
+  const std::lock_guard lock(mutex_);
+  bring_to(snapshot);
+  std::vector<std::pair<std::int64_t, std::size_t>> all;
+  for (const auto& [label, ids] : by_label_) all.emplace_back(label, ids.size());
+  return all;
+}
+
 // Another thread may have brought it past this snapshot: that is as good.
 void Catalogue::bring_to(const GridSnapshot& snapshot) {
   const std::uint64_t now = snapshot.revision();

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "diml/grid_store.h"
@@ -17,6 +18,9 @@ class Catalogue {
     std::size_t total = 0;  // of this label
     std::vector<std::int64_t> ids;
   };
+  // How many there are of each label, ascending.
+  std::vector<std::pair<std::int64_t, std::size_t>> labels(const GridSnapshot& snapshot);
+
   // The ids of the snapshot, ascending; of one label where that is given.
   Page page(const GridSnapshot& snapshot, std::optional<std::int64_t> label, std::size_t offset,
             std::size_t limit);

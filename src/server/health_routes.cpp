@@ -42,10 +42,10 @@ Answered<GalleryAnswer> about_gallery(Service& service, const Call&, const NoFie
   const GridFormat& format = service.gallery->format();
   const ServerParams& params = service.params;
   const GridShape shape = shape_of_cells(format.cells_per_grid);
-  const std::shared_ptr<const Catalogue> all = service.catalogue();
+  const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
   GalleryAnswer answer;
   answer.name = name_of_gallery(*service.gallery);
-  answer.items = all->ids.size();
+  answer.items = snapshot->size();
   answer.rows = shape.rows;
   answer.cols = shape.cols;
   answer.dim = format.dim;
@@ -54,7 +54,9 @@ Answered<GalleryAnswer> about_gallery(Service& service, const Call&, const NoFie
   answer.changes = params.changes == ItemChanges::allowed;
   answer.exact = is_available(Solver::exact);
   answer.crop = crop_of(format);
-  for (const auto& [label, ids] : all->by_label) answer.labels.push_back({label, ids.size()});
+  for (const auto& [label, count] : service.catalogue.labels(*snapshot)) {
+    answer.labels.push_back({label, count});
+  }
   answer.defaults = {name_of(params.match.marginals), params.match.transport.lambda, kDefaultTop,
                      kDefaultRerank};
   answer.limits = {params.limits.body, params.limits.pixels, params.limits.candidates,
