@@ -54,8 +54,8 @@ struct GridSetView {
 GridSetView set_of(std::span<const GridView> grids);
 
 // Owns grids and makes them so: whatever is set is L2-normalised, cell by cell. A vector that has
-// length 1 within float32's rounding is taken as it is, so that a grid keeps its bits when it goes
-// from set to set or through a file.
+// length 1 within the rounding of its type is taken as it is, so that a grid keeps its bits when it
+// goes from set to set or through a file.
 class GridSet {
  public:
   GridSet() = default;

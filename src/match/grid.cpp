@@ -1,5 +1,6 @@
 #include "diml/grid.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -25,9 +26,29 @@ double inverse_norm(std::span<const float> vector) {
 // this.
 constexpr double kUnitTolerance = 1.5e-7;
 
-void normalise(std::span<const float> vector, float* out) {
+// The same of a vector whose numbers were rounded to a cell type.
+double unit_tolerance(CellType type) {
+  constexpr double kFloat16 = 1.0 / (1 << 11);
+  constexpr double kBFloat16 = 1.0 / (1 << 8);
+  return type == CellType::float32   ? kUnitTolerance
+         : type == CellType::float16 ? kFloat16
+                                     : kBFloat16;
+}
+
+float rounded(float value, CellType type) {
+  return type == CellType::float32   ? value
+         : type == CellType::float16 ? to_float(to_float16(value))
+                                     : to_float(to_bfloat16(value));
+}
+
+// type: of the cells that the result is stored in. A vector that came out of such cells goes back
+// as it was.
+void normalise(std::span<const float> vector, float* out, CellType type = CellType::float32) {
   double scale = inverse_norm(vector);
-  if (std::abs(scale - 1.0) < kUnitTolerance) scale = 1.0;
+  const bool is_stored = std::abs(scale - 1.0) < unit_tolerance(type) &&
+                         std::all_of(vector.begin(), vector.end(),
+                                     [type](float value) { return rounded(value, type) == value; });
+  if (is_stored || std::abs(scale - 1.0) < kUnitTolerance) scale = 1.0;
   for (std::size_t d = 0; d < vector.size(); ++d) out[d] = static_cast<float>(vector[d] * scale);
 }
 
@@ -135,7 +156,7 @@ void GridSet::set(std::size_t index, std::span<const float> cells, std::span<con
   const std::size_t cell_bytes = dim_ * size_of(type_);
   std::vector<float> unit(dim_);
   for (std::size_t i = 0; i < cells_per_grid_; ++i) {
-    normalise(cells.subspan(i * dim_, dim_), unit.data());
+    normalise(cells.subspan(i * dim_, dim_), unit.data(), type_);
     std::byte* out = cells_.data() + (index * cells_per_grid_ + i) * cell_bytes;
     if (type_ == CellType::float32) {
       std::memcpy(out, unit.data(), cell_bytes);

@@ -4,6 +4,7 @@
 
 #include "cli/gallery_files.h"
 #include "diml/npy.h"
+#include "diml/searcher.h"
 
 namespace diml::test {
 namespace {
@@ -60,6 +61,22 @@ TEST_F(IndexCommand, SearchesByIdWithScoresThatAddUp) {
   const Json plain = json_of({"search", "g", "--id", "7", "--top", "5", "--rerank", "2"});
   EXPECT_TRUE(plain.at("queries")[0].at("hits")[1].at("structural").is_number());
   EXPECT_TRUE(plain.at("queries")[0].at("hits")[2].at("structural").is_null());
+}
+
+TEST_F(IndexCommand, SearchGivesTheTotalsOfTheLibraryToTheBit) {
+  run_well(build());
+  const Json printed = json_of({"search", "g", "--id", "7", "--top", "40"});
+  const std::shared_ptr<GridStore> gallery = open_gallery(at("g"));
+  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+  const GridView grid = snapshot->grid(7);
+  const std::vector<std::int64_t> itself = {7};
+  const std::vector<Hit> hits = Searcher(gallery).search(set_of({&grid, 1}), 40, itself)[0];
+  const Json& found = printed.at("queries")[0].at("hits");
+  ASSERT_EQ(found.size(), hits.size());
+  for (std::size_t k = 0; k < hits.size(); ++k) {
+    EXPECT_EQ(found[k].at("id"), hits[k].item.id);
+    EXPECT_EQ(found[k].at("total").get<float>(), hits[k].total);
+  }
 }
 
 TEST_F(IndexCommand, SearchesForGridsFromFiles) {

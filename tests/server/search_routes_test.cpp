@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "diml/explain.h"
+#include "diml/retriever.h"
 #include "diml/searcher.h"
 #include "server/served_gallery.h"
 
@@ -44,6 +45,68 @@ TEST_F(SearchRoutes, ASearchByIdGivesWhatTheLibraryFinds) {
   }
   EXPECT_EQ(posted("/v1/search", {{"query", 5}, {"top", 7}, {"rerank", 6}}).at("hits"),
             answer.at("hits"));
+}
+
+Json cells_of(const GridView& grid) {
+  Json cells = Json::array();
+  for (std::size_t c = 0; c < grid.count; ++c) {
+    Json cell = Json::array();
+    for (std::size_t d = 0; d < grid.dim; ++d) cell.push_back(grid.at(c, d));
+    cells.push_back(cell);
+  }
+  return {{"cells", cells}, {"global", std::vector<float>(grid.global, grid.global + grid.dim)}};
+}
+
+// Evaluation, the library's search, and every way to ask the server.
+TEST_F(SearchRoutes, OneQueryHasTheSameTotalsToTheBitByEveryRoute) {
+  const std::unique_ptr<GridSnapshot> snapshot = gallery_->snapshot();
+  const std::vector<std::int64_t> all = snapshot->ids();
+  const std::vector<GridView> views = snapshot->grids(all);
+  const GridSet grids(set_of(views));
+  for (const std::int64_t id : {std::int64_t{0}, std::int64_t{5}, std::int64_t{17}}) {
+    // As evaluate() ranks.
+    const std::vector<std::int64_t> asked = {id};
+    const GridSelection query(grids.view(), asked);
+    const Retriever retriever(grids.view());
+    const ScoredRanking scored =
+        retriever.match_head(query, retriever.candidates(query, kImages, asked), kImages);
+    std::map<std::int64_t, float> totals;
+    for (std::size_t k = 0; k < scored.ranking.depth; ++k) {
+      totals[scored.ranking.ids[k]] =
+          ScoreWeights().total(scored.ranking.scores[k], scored.structural[k]);
+    }
+    const std::vector<std::int64_t> order = reranked(scored, 0, scored.head);
+
+    const std::vector<Hit> hits = found(id, kImages, kImages);
+    ASSERT_EQ(hits.size(), kImages - 1);
+    Json ids = Json::array();
+    Json elsewhere = Json::array();
+    for (std::size_t k = 0; k < hits.size(); ++k) {
+      EXPECT_EQ(hits[k].item.id, order[k]);
+      EXPECT_EQ(hits[k].total, totals.at(hits[k].item.id));
+      ids.push_back(hits[k].item.id);
+      elsewhere.push_back(cells_of(snapshot->grid(hits[k].item.id)));
+    }
+    const auto expect_same = [&](const Json& answers, std::size_t places) {
+      ASSERT_EQ(answers.size(), places);
+      for (std::size_t k = 0; k < answers.size(); ++k) {
+        EXPECT_EQ(answers[k].at("total").get<float>(), hits[k].total) << k;
+      }
+    };
+    const Json by_id = {{"query", id}, {"top", kImages}, {"rerank", kImages}};
+    expect_same(posted("/v1/search", by_id).at("hits"), hits.size());
+    for (const Json& candidates : {ids, elsewhere}) {
+      const Json call = {{"query", id}, {"candidates", candidates}};
+      expect_same(posted("/v1/rerank", call).at("order"), hits.size());
+    }
+    // As a grid it is nobody's, and finds the gallery's copy of itself first.
+    const Json by_grid = {
+        {"query", cells_of(snapshot->grid(id))}, {"top", kImages}, {"rerank", kImages}};
+    Json answers = posted("/v1/search", by_grid).at("hits");
+    ASSERT_EQ(answers[0].at("id"), id);
+    answers.erase(0);
+    expect_same(answers, hits.size());
+  }
 }
 
 TEST_F(SearchRoutes, APhotoFindsItselfWhicheverWayItIsSent) {
