@@ -30,7 +30,7 @@ class DurableGallery : public GalleryFiles {
   // What is durable now, as another process sees it; 0 where there is no gallery yet.
   std::size_t committed() const {
     try {
-      return open_gallery(at("g")).snapshot()->size();
+      return open_gallery(at("g"))->snapshot()->size();
     } catch (const Error&) {
       return 0;
     }

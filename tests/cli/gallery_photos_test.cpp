@@ -120,7 +120,7 @@ TEST_F(PhotoGallery, ThumbnailsAreSmallPictures) {
   const std::vector<std::uint8_t> bytes = encode_jpeg(large, 90);
   put_text("photos/large.jpg", std::string(bytes.begin(), bytes.end()));
   run_well({"index", "build", "g", "--model", "small.safetensors", "--images", "photos"});
-  const Image thumbnail = decode_image(open_gallery(at("g")).snapshot()->thumbnail(0));
+  const Image thumbnail = decode_image(open_gallery(at("g"))->snapshot()->thumbnail(0));
   EXPECT_EQ(thumbnail.width, 160u);
   EXPECT_EQ(thumbnail.height, 120u);
 }
