@@ -53,7 +53,7 @@ void EmbedCommand::run() {
   }
   array_type_from(type);
   // First: one that ends before the others have met it lets them wait.
-  const std::unique_ptr<ProcessGroup> processes = join_processes(kResume);
+  const std::unique_ptr<ProcessGroup> processes = join_processes();
   const LabelledImages chosen = images.load();
   Embedder embedder = network.open(threads);
   const std::string fingerprint = fingerprint_of(chosen, network.description() + " " + type);

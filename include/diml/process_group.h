@@ -36,8 +36,7 @@ struct ProcessPlace {
 // From RANK and WORLD_SIZE (torchrun), or from what mpirun and Slurm set; alone where none is set.
 ProcessPlace process_place();
 
-// Waits for the others, by MASTER_ADDR and MASTER_PORT. remedy: for the message of a process whose
-// companions have ended. Several processes need the TORCH feature.
-std::unique_ptr<ProcessGroup> join_processes(const std::string& remedy = "");
+// Waits for the others, by MASTER_ADDR and MASTER_PORT. Several processes need the TORCH feature.
+std::unique_ptr<ProcessGroup> join_processes();
 
 }  // namespace diml

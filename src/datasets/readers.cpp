@@ -19,8 +19,9 @@ void for_each_line(
     const std::function<void(const std::vector<std::string>&, const std::string&)>& line) {
   std::ifstream file(path);
   if (!file) {
-    throw with_context(system_error(path + ": cannot be opened", errno), "",
-                       ": point root at the data set's folder");
+    const Error failed = system_error(path + ": cannot be opened", errno);
+    throw Error(failed.kind(), failed.what() + std::string(": point root at the data set's folder"),
+                "root");
   }
   std::string text;
   for (std::size_t number = 1; std::getline(file, text); ++number) {
@@ -54,8 +55,10 @@ std::string folder_with(const std::string& root, const std::string& name, const 
     std::error_code unknown;
     if (fs::exists(folder / file, unknown)) return folder.string();
   }
-  throw Error(ErrorKind::not_found, root + ": has no " + file + ", nor has " + name +
-                                        " in it: point root at the data set's folder");
+  throw Error(ErrorKind::not_found,
+              root + ": has no " + file + ", nor has " + name +
+                  " in it: point root at the data set's folder",
+              "root");
 }
 
 bool is_image_name(const std::string& name) {
@@ -78,7 +81,7 @@ Dataset classes_from_folders(const std::string& root, const std::string& name) {
   std::error_code unknown;
   if (!fs::is_directory(root, unknown))
     throw Error(ErrorKind::not_found,
-                root + ": is not a folder: root names one with a folder per class");
+                root + ": is not a folder: root names one with a folder per class", "root");
   Dataset dataset;
   dataset.name = name;
   for (const fs::path& folder :

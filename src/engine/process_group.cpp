@@ -36,13 +36,12 @@ ProcessPlace process_place() {
   return {};
 }
 
-std::unique_ptr<ProcessGroup> join_processes(const std::string& remedy) {
+std::unique_ptr<ProcessGroup> join_processes() {
   const ProcessPlace place = process_place();
   if (place.size == 1) return std::make_unique<ProcessGroup>();
 #if DIML_HAS_TORCH
-  return torch_plugin().join_processes(place, remedy);
+  return torch_plugin().join_processes(place);
 #else
-  (void)remedy;
   throw Error(
       ErrorKind::unsupported,
       std::to_string(place.size) +

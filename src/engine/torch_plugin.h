@@ -25,7 +25,7 @@ struct TorchPlugin {
   std::unique_ptr<Network> (*load_torchscript)(const std::string&, const NetworkParams&);
   void (*check_training)(const TrainCall&);
   TrainSummary (*train)(const TrainCall&, const TrainHooks&);
-  std::unique_ptr<ProcessGroup> (*join_processes)(ProcessPlace, const std::string& remedy);
+  std::unique_ptr<ProcessGroup> (*join_processes)(ProcessPlace);
   std::vector<KindRow> (*losses)();
   std::vector<KindRow> (*miners)();
   std::vector<KindRow> (*samplers)();

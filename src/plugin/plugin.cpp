@@ -35,9 +35,7 @@ std::vector<KindRow> samplers() {
   return rows;
 }
 
-std::unique_ptr<ProcessGroup> join(ProcessPlace place, const std::string& remedy) {
-  return training::join_ranks(place, remedy);
-}
+std::unique_ptr<ProcessGroup> join(ProcessPlace place) { return training::join_ranks(place); }
 
 }  // namespace
 }  // namespace diml

@@ -58,8 +58,7 @@ class BrokenPipesAreErrors {
 class GroupRanks final : public Ranks {
  public:
   // carrier: where what travels must lie, the CPU for Gloo and this process's GPU for NCCL.
-  GroupRanks(ProcessPlace place, std::string remedy, torch::Device carrier)
-      : place_(place), remedy_(std::move(remedy)), carrier_(carrier) {
+  GroupRanks(ProcessPlace place, torch::Device carrier) : place_(place), carrier_(carrier) {
     std::string host = variable("MASTER_ADDR");
     if (host.empty()) {
       if (!variable("SLURM_NNODES").empty() && variable("SLURM_NNODES") != "1") {
@@ -218,14 +217,13 @@ class GroupRanks final : public Ranks {
           "process " + std::to_string(rank()) + " of " + std::to_string(size()) + " could not " +
               doing + " with the others: one of them has ended, or was silent for " +
               std::to_string(timeout().count()) + " s (DIML_TIMEOUT); its own message says why" +
-              (remedy_.empty() ? "" : ", " + remedy_) + " (" + text.substr(0, text.find('\n')) +
-              ")");
+              " (" + text.substr(0, text.find('\n')) + ")",
+          "resume");
     }
   }
 
   BrokenPipesAreErrors pipes_;  // outlives the group, which may still write
   ProcessPlace place_;
-  std::string remedy_;
   torch::Device carrier_;
   std::size_t words_ = 0;
   c10::intrusive_ptr<c10d::TCPStore> store_;
@@ -236,17 +234,16 @@ class GroupRanks final : public Ranks {
 
 }  // namespace
 
-std::unique_ptr<Ranks> join_ranks(ProcessPlace place, [[maybe_unused]] const std::string& remedy,
-                                  [[maybe_unused]] torch::Device device) {
+std::unique_ptr<Ranks> join_ranks(ProcessPlace place, [[maybe_unused]] torch::Device device) {
   if (place.size == 1) return std::make_unique<Ranks>();
 #if DIML_HAS_NCCL
 #if !DIML_HAS_GLOO
   if (torch::cuda::is_available()) device = learn::device_named("cuda");
 #endif
-  if (device.is_cuda()) return std::make_unique<GroupRanks>(place, remedy, device);
+  if (device.is_cuda()) return std::make_unique<GroupRanks>(place, device);
 #endif
 #if DIML_HAS_GLOO
-  return std::make_unique<GroupRanks>(place, remedy, torch::kCPU);
+  return std::make_unique<GroupRanks>(place, torch::kCPU);
 #else
   throw Error(
       ErrorKind::unsupported,

@@ -25,7 +25,6 @@ class Ranks : public ProcessGroup {
 
 // As join_processes(). device: where this process computes; GPUs talk to each other by themselves
 // where NCCL is there.
-std::unique_ptr<Ranks> join_ranks(ProcessPlace place, const std::string& remedy,
-                                  torch::Device device = torch::kCPU);
+std::unique_ptr<Ranks> join_ranks(ProcessPlace place, torch::Device device = torch::kCPU);
 
 }  // namespace diml::training

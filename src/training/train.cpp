@@ -29,7 +29,7 @@ TrainSummary run(const TrainCall& call, const TrainHooks& hooks) {
   at::set_num_threads(thread_count(config.threads));
 
   const std::unique_ptr<training::Ranks> ranks =
-      training::join_ranks(process_place(), "resume goes on", learn::device_named(config.device));
+      training::join_ranks(process_place(), learn::device_named(config.device));
   training::Trainer trainer(config, *ranks, ranks->writes() ? &folder : nullptr, hooks);
   if (call.resume && std::filesystem::exists(folder.checkpoint())) {
     trainer.resume(folder.checkpoint());

@@ -147,9 +147,8 @@ TEST_F(EmbedRanks, OneThatDiesEndsTheOtherAndOneAloneGoesOn) {
     const std::vector<ProgramResult> both = run_until_noted(out, rank, SIGKILL);
     EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);  // not by the timeout
     EXPECT_EQ(both[rank].exit_code, 128 + SIGKILL);
-    expect_one_line(both[1 - rank],
-                    {"process " + std::to_string(1 - rank) + " of 2", "one of them has ended",
-                     "the same call with --resume goes on"});
+    expect_one_line(both[1 - rank], {"process " + std::to_string(1 - rank) + " of 2",
+                                     "one of them has ended", "(--resume goes on with it)"});
     run_well(embed_list(out, {"--resume"}));
     EXPECT_EQ(files_of(out), files_of("whole"));
   }

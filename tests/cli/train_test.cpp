@@ -269,10 +269,10 @@ TEST_F(WrongTrain, BatchesMustFit) {
 }
 
 TEST_F(WrongTrain, FoldersOfRuns) {
-  expect_refused(resume("run"), {"run: holds no run", "--resume"});
+  expect_refused(resume("run"), {"run: holds no run to resume"});
   fs::create_directories(at("run/last"));
   write_bytes(at("run/config.yaml"), "epochs: 1\n");
-  expect_refused(train("run"), {"run: holds a run already", "--resume"});
+  expect_refused(train("run"), {"run: holds a run already", "(--resume goes on with it)"});
   write_bytes(at("file"), "");
   expect_refused(train("file"), {"file"});
 }
