@@ -66,7 +66,11 @@ void paint(cairo_t* cairo, cairo_surface_t* surface, const Rectangle& area) {
               area.height / cairo_image_surface_get_height(surface));
   cairo_set_source_surface(cairo, surface, 0.0, 0.0);
   cairo_pattern_set_filter(cairo_get_source(cairo), CAIRO_FILTER_GOOD);
-  cairo_pattern_set_extend(cairo_get_source(cairo), CAIRO_EXTEND_PAD);
+  // Pixels would fade at the edges without it. In SVG and PDF the image is a whole, and cairo 1.18
+  // would draw one that is padded as pixels again.
+  if (cairo_surface_get_type(cairo_get_target(cairo)) == CAIRO_SURFACE_TYPE_IMAGE) {
+    cairo_pattern_set_extend(cairo_get_source(cairo), CAIRO_EXTEND_PAD);
+  }
   cairo_paint(cairo);
   cairo_restore(cairo);
 }

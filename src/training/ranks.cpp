@@ -26,6 +26,12 @@ namespace {
 
 #if DIML_HAS_GLOO || DIML_HAS_NCCL
 
+// LibTorch 2.4 and later ask for libuv, which Debian's is built without.
+template <class Options>
+void without_libuv(Options& options) {
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
+}
+
 #if TORCH_VERSION_MAJOR >= 2
 using Group = c10d::Backend;
 #else
@@ -74,6 +80,7 @@ class GroupRanks final : public Ranks {
     options.numWorkers = static_cast<decltype(options.numWorkers)::value_type>(place.size);
     options.waitWorkers = false;
     options.timeout = timeout();
+    without_libuv(options);
     guarded("join", [&] {
       store_ = c10::make_intrusive<c10d::TCPStore>(host, options);
       group_ = carrier_.is_cuda() ? join_with_nccl() : join_with_gloo(host);
