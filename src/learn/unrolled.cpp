@@ -25,7 +25,7 @@ torch::Tensor over_rows(const torch::Tensor& kernel, const torch::Tensor& log_a)
 
 // Not torch::softmax: for some types and versions of LibTorch its last bits depend on the size of
 // the batch. These steps work on each number by itself, or on each pair.
-torch::Tensor softmax(const torch::Tensor& logits, std::int64_t dim) {
+torch::Tensor shares_along(const torch::Tensor& logits, std::int64_t dim) {
   return (logits - torch::logsumexp(logits, dim, /*keepdim=*/true)).exp_();
 }
 
@@ -98,12 +98,13 @@ class UnrolledSinkhorn : public torch::autograd::Function<UnrolledSinkhorn> {
       const torch::Tensor kernel = pairs.size(0) == all.size(0) ? all : all.index_select(0, pairs);
       // log_b' = log_target - logsumexp over the rows of (kernel + log_a).
       const torch::Tensor gradient_b = of_b.index_select(0, pairs);
-      torch::Tensor through = softmax(over_rows(kernel, log_a), -2).mul_(gradient_b.unsqueeze(-2));
+      torch::Tensor through =
+          shares_along(over_rows(kernel, log_a), -2).mul_(gradient_b.unsqueeze(-2));
       of_target.index_add_(0, pairs, gradient_b);
       of_kernel.index_add_(0, pairs, through, -1);
       // log_a = log_source - logsumexp over the columns of (kernel + log_b).
       const torch::Tensor gradient_a = of_a.index_select(0, pairs) - through.sum(-1);
-      through = softmax(over_columns(kernel, log_b), -1).mul_(gradient_a.unsqueeze(-1));
+      through = shares_along(over_columns(kernel, log_b), -1).mul_(gradient_a.unsqueeze(-1));
       of_source.index_add_(0, pairs, gradient_a);
       of_kernel.index_add_(0, pairs, through, -1);
       // An iteration before hands on its log_b alone.
