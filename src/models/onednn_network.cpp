@@ -295,9 +295,9 @@ OneDnnNetwork::Plan& OneDnnNetwork::plan_of(std::size_t batch, std::size_t heigh
   try {
     return plans_.emplace(key, make_plan(batch, height, width)).first->second;
   } catch (const dnnl::error& error) {
-    throw Error(ErrorKind::unsupported,
-                std::string("oneDNN cannot run this network in ") + name_of(params_.precision) +
-                    " here (" + error.what() + "): take precision float32, or backend torch");
+    throw Error(ErrorKind::unsupported, std::string("oneDNN cannot run this network in ") +
+                                            name_of(params_.precision) + " here (" + error.what() +
+                                            "): take precision float32, or backend torch");
   }
 }
 
