@@ -2,16 +2,15 @@
 
 #include <vector>
 
-#include "diml/threads.h"
+#include "base/threads.h"
 
 namespace diml::benchmarks {
 
-// Registered at run time, not by static objects: what there is depends on the machine and the
-// build.
+// Registered at run time, not by static objects: the list depends on the machine and the build.
 void register_match_benchmarks();
 void register_first_stage_benchmarks();
 
-// One thread, and all of them where that is more.
+// One thread, and all threads if there are more.
 inline std::vector<int> thread_counts() {
   const int all = default_threads();
   return all > 1 ? std::vector<int>{1, all} : std::vector<int>{1};

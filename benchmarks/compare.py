@@ -5,10 +5,9 @@
 
 The peers (peers/) are the authors' loop in PyTorch, PyTorch with the candidates of many queries in one tensor, and POT's
 ot.sinkhorn. Hard grids are spread out like a trained network's; easy ones lie in a cone, where the authors' rule stops
-their loop after few iterations, less exactly. All take turns within a round, and ratios are taken within a round:
-what slows the machine down for a while slows down both sides of a ratio. Everyone is judged by the number of threads that
-is faster in that round: small operations gain little from a second thread, and lose much where another program wants the
-core.
+their loop after few iterations, with a larger error. All take turns within a round, and ratios are taken within a round:
+other load on the machine then slows down both sides of a ratio. Each side uses the number of threads that is faster in
+that round: small operations gain little from a second thread, and lose much if another program uses the core.
 """
 import argparse
 import importlib.util
@@ -44,7 +43,7 @@ class Contestant:
     name: str
     title: str
     threads: int
-    command: tuple  # what comes before the arguments that all share
+    command: tuple  # the command without the shared arguments
     role: str  # loop, batched, pot or ours
 
     def key(self):
@@ -86,7 +85,7 @@ def torch_facts():
 
 
 def contestants(build, threads):
-    """All of them, and those that cannot be had here."""
+    """All contestants, and those that are not available here."""
     version, can_compile = torch_facts()
     counts = sorted({1, threads})
     everyone = [authors_loop(count) for count in counts] + [batched(count, False) for count in counts]
@@ -100,14 +99,14 @@ def contestants(build, threads):
 
 
 def run_rounds(everyone, files_of, count):
-    """The rounds, and what each peer said of the libraries it runs on."""
+    """The rounds, and the libraries that each peer reports."""
     rounds, libraries = contest.Rounds(), {}
     for turn in range(count):
         print(f"round {turn + 1} of {count}", file=sys.stderr, flush=True)
         for collection, files in files_of.items():
             for contestant in everyone:
                 if contestant.role == "pot" and turn > 0:
-                    continue  # once is enough to see how far off it is
+                    continue  # one round is enough for a slow peer
                 result = contestant.run(files)
                 rounds.add(contestant.name, contestant.threads, collection, result)
                 if "runs_on" in result:
@@ -117,7 +116,7 @@ def run_rounds(everyone, files_of, count):
 
 
 def agreement_of(everyone, files_of):
-    """How far scores lie from POT's, over the pairs that POT scored. Threads change no score of ours."""
+    """Differences of scores from POT's, over the pairs that POT scored. diml's scores do not depend on the threads."""
     rows = []
     for collection, files in files_of.items():
         scores = {contestant.name: np.load(files.path(contestant.key()))
@@ -127,7 +126,7 @@ def agreement_of(everyone, files_of):
 
 
 def seconds_of_others():
-    """CPU seconds that the machine has spent on programs that are not ours."""
+    """CPU seconds of all other programs on the machine."""
     user, nice, system, _, _, interrupts, soft_interrupts = Path("/proc/stat").read_text().split()[1:8]
     ticks = sum(map(int, (user, nice, system, interrupts, soft_interrupts)))
     own = os.times()
@@ -192,7 +191,7 @@ def main():
     print(f"\nother programs used {others:.2f} cores meanwhile" + (": repeat when it is quiet" if others > 0.1 else ""))
     if arguments.json:
         contest.save(arguments.json, results)
-    # The authors stop loosely; the others run until the marginals are met, as we do.
+    # The authors' rule stops early; the others run until the marginal error is small, as diml does.
     contest.check_agreement(agreement, [name for name in titles if name != "authors' loop"])
 
 

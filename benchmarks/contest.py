@@ -1,4 +1,4 @@
-"""What compare.py (CPU) and cuda/peers.py (a card) share: the collections, the summary of rounds, and the tables."""
+"""Shared by compare.py (CPU) and cuda/peers.py (GPU): the collections, the summary of rounds, and the tables."""
 import json
 import math
 import re
@@ -14,7 +14,7 @@ DIM = 128
 CANDIDATES = 100  # of each query
 HARD, EASY = 0.0, 0.7  # `diml generate --common`
 MOST_MEAN_DIFFERENCE = 5e-4  # of scores, above which two programs do not compute the same thing
-BEST = "best"  # a row of the fastest of a contestant's numbers of threads, chosen in each round
+BEST = "best"  # a contestant's row with its fastest number of threads, chosen in each round
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class Files:
-    """What all contestants read, and where their scores go."""
+    """The files that all contestants read, and the files of their scores."""
     prefix: Path
 
     def path(self, kind):
@@ -44,7 +44,7 @@ class Files:
 
 
 def nearest_by_cosine(global_vectors, queries):
-    """The candidates of the first queries, themselves left out: int64 [queries, CANDIDATES]."""
+    """The candidates of the first queries, without the queries themselves: int64 [queries, CANDIDATES]."""
     unit = global_vectors / np.linalg.norm(global_vectors, axis=1, keepdims=True)
     cosine = unit[:queries] @ unit.T
     np.fill_diagonal(cosine, -np.inf)
@@ -81,7 +81,7 @@ def times_as_fast(ours, theirs):
 
 
 class Rounds:
-    """Rates of everyone, round by round."""
+    """Rates of all contestants, round by round."""
 
     def __init__(self):
         self.results = {}  # (name, threads, collection): the JSON objects of its rounds

@@ -24,7 +24,7 @@ struct Shape {
   std::size_t grid;     // cells per side
   std::size_t images;   // a gallery of about 70 MB as float32: larger than the caches
   std::size_t queries;  // spread over the gallery, so that their candidates are too
-  std::size_t few;      // pairs, for the matchers that take their time
+  std::size_t few;      // pairs, for slow matchers
 
   std::string name() const {
     const std::string side = std::to_string(grid);
@@ -88,23 +88,23 @@ double mean_iterations(std::span<const PairReport> reports) {
 
 struct Run {
   Shape shape;
-  Solver solver = Solver::cpu;
+  Backend backend = Backend::cpu;
   CellType type = CellType::float32;
   int threads = 1;
-  bool sharp = false;  // a lambda that float32 is too narrow for
+  bool sharp = false;  // a lambda beyond the range of float32
 
   MatchParams params() const {
     return {.transport = {.lambda = sharp ? 0.005 : TransportParams{}.lambda}};
   }
   std::string name() const {
-    return std::string(name_of(solver)) + "/" + shape.name() + "/" + name_of(type) +
+    return std::string(name_of(backend)) + "/" + shape.name() + "/" + name_of(type) +
            "/threads:" + std::to_string(threads) + (sharp ? "/lambda:0.005" : "");
   }
 };
 
 void score_pairs(benchmark::State& state, const Run& run, std::span<const Pair> pairs) {
   const GridSetView grids = gallery_of(run.shape, run.type);
-  const auto matcher = make_matcher(name_of(run.solver), {run.threads});
+  const auto matcher = make_matcher(run.backend, {run.threads});
   std::vector<float> scores(pairs.size());
   std::vector<PairReport> reports(pairs.size());
   matcher->score({grids, grids, pairs}, run.params(), scores, reports);  // warms up, too
@@ -116,14 +116,14 @@ void score_pairs(benchmark::State& state, const Run& run, std::span<const Pair> 
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(pairs.size()));
   // Google Benchmark has a field "iterations" of its own. The network simplex has none of
   // Sinkhorn's.
-  if (run.solver != Solver::exact) state.counters["sinkhorn"] = mean_iterations(reports);
+  if (run.backend != Backend::exact) state.counters["sinkhorn"] = mean_iterations(reports);
 }
 
-// The next pair on every call, so that the candidate comes from where it would: memory.
+// The next pair on every call, so that the candidate comes from memory, as in a search.
 void score_one_pair(benchmark::State& state, const Run& run) {
   const GridSetView grids = gallery_of(run.shape, run.type);
   const std::vector<Pair>& pairs = candidate_pairs(run.shape);
-  const auto matcher = make_matcher(name_of(run.solver), {run.threads});
+  const auto matcher = make_matcher(run.backend, {run.threads});
   std::size_t next = 0;
   float score = 0.0f;
   for (auto _ : state) {
@@ -183,15 +183,15 @@ void register_cpu(const Shape& shape) {
 
 void register_match_benchmarks() {
   for (const Shape& shape : kShapes) {
-    if (is_available(Solver::cpu)) {
+    if (is_available(Backend::cpu)) {
       register_cpu(shape);
       register_one_pair({.shape = shape});
       register_all_pairs({.shape = shape, .sharp = true});
     }
-    for (const Solver solver : {Solver::reference, Solver::exact}) {
-      if (is_available(solver)) register_few_pairs({.shape = shape, .solver = solver});
+    for (const Backend backend : {Backend::reference, Backend::exact}) {
+      if (is_available(backend)) register_few_pairs({.shape = shape, .backend = backend});
     }
-    register_few_pairs({.shape = shape, .solver = Solver::reference, .sharp = true});
+    register_few_pairs({.shape = shape, .backend = Backend::reference, .sharp = true});
   }
 }
 

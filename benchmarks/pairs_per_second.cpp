@@ -15,10 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/npy.h"
 #include "diml/error.h"
-#include "diml/grid_files.h"
 #include "diml/matcher.h"
-#include "diml/npy.h"
+#include "engine/grid_files.h"
 #if DIML_BENCH_ON_CARD
 #include "cuda/on_card.h"
 #endif
@@ -37,8 +37,8 @@ struct Options {
   std::string matcher = "auto";
   std::string storage = "float32";
   int threads = 0;
-  double seconds = 0.5;  // at least so long, in whole passes over the pairs
-  std::string scores;    // "": not wanted
+  double seconds = 0.5;  // at least, in whole passes over the pairs
+  std::string scores;    // "": not written
   // Where the list of pairs is and the scores go; grids are where the matcher wants them.
   std::string lists = "host";
 };
@@ -89,7 +89,7 @@ double mean_iterations(std::span<const diml::PairReport> reports) {
   return sum / static_cast<double>(reports.size());
 }
 
-// The mean over all passes, not the best of them: the peers are timed so, too.
+// The mean over all passes, not the best one, as for the peers.
 template <typename Work>
 double seconds_per_pass(double least_seconds, const Work& pass) {
   using Clock = std::chrono::steady_clock;
@@ -101,15 +101,17 @@ double seconds_per_pass(double least_seconds, const Work& pass) {
   }
 }
 
-// What is loaded once, and measured as often as somebody asks.
+// Loaded once, and measured on every request.
 class Contestant {
  public:
   explicit Contestant(const Options& options)
       : options_(options),
-        grids_(diml::load_grids(options.cells, options.globals,
-                                diml::cell_type_from(options.storage))),
+        grids_(diml::load_grids({.cells = options.cells,
+                                 .globals = options.globals,
+                                 .storage = diml::cell_type_from(options.storage)})
+                   .grids),
         pairs_(diml::load_pairs(options.pairs, grids_.size())),
-        matcher_(diml::make_matcher(options.matcher, {options.threads})),
+        matcher_(diml::make_matcher(diml::backend_from(options.matcher), {options.threads})),
         scores_(pairs_.size()) {
     if (pairs_.empty()) throw diml::Error(options.pairs + " has no pairs");
     kept_ = matcher_->keep(grids_.view());

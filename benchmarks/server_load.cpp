@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -19,53 +18,18 @@
 #include <thread>
 #include <vector>
 
-#include <sys/wait.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "server/http_client.h"
+#include "server_process.h"
 
 namespace {
 
 using diml::test::HttpClient;
 using diml::test::HttpResult;
+using diml::test::ServerProcess;
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
-
-// The server as a process of its own: its memory is its own, too.
-class ServerProcess {
- public:
-  ServerProcess(const std::string& program, const std::string& gallery) {
-    int ends[2];
-    if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
-    process_ = ::fork();
-    if (process_ == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::close(ends[0]);
-      ::execl(program.c_str(), program.c_str(), "serve", gallery.c_str(), "--port", "0", nullptr);
-      ::_exit(127);
-    }
-    ::close(ends[1]);
-    std::string line;
-    char c = 0;
-    while (::read(ends[0], &c, 1) == 1 && c != '\n') line += c;
-    ::close(ends[0]);
-    const std::size_t at = line.find("http://127.0.0.1:");
-    if (at == std::string::npos) throw std::runtime_error(program + " does not serve " + gallery);
-    port_ = std::stoi(line.substr(at + 17));
-  }
-  int port() const { return port_; }
-  int stop() const {
-    ::kill(process_, SIGTERM);
-    int status = 0;
-    ::waitpid(process_, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
- private:
-  pid_t process_ = -1;
-  int port_ = 0;
-};
 
 struct Tally {
   std::mutex mutex;
@@ -161,7 +125,7 @@ double megabytes(HttpClient& client) {
   return std::stod(text.substr(text.find(name) + name.size())) / 1e6;
 }
 
-// What was added and not deleted is there, the rest is not, and nothing else is missing.
+// Items that were added and not deleted exist, deleted ones do not, and no other item is missing.
 std::string lost_items(HttpClient& client, std::int64_t before, std::set<std::int64_t> mine) {
   std::int64_t others = 0;
   for (std::size_t offset = 0;; offset += 1000) {
@@ -194,7 +158,7 @@ int load(const std::string& program, const std::string& gallery, const std::stri
   }
   tally.stop = true;
   for (std::thread& thread : threads) thread.join();
-  // Lists are brought up to date every half second.
+  // Lists are updated every half second.
   std::this_thread::sleep_for(std::chrono::milliseconds(1200));
   const std::string lost = lost_items(client, items, tally.mine);
   const int exit_code = server.stop();
@@ -217,7 +181,7 @@ int load(const std::string& program, const std::string& gallery, const std::stri
   };
   if (!tally.errors.empty()) fail(tally.errors.front());
   if (!lost.empty()) fail(lost);
-  // The first third is for threads and buffers to come about.
+  // The first third is warm-up for threads and buffers.
   if (memory.back() > 1.1 * memory[3] + 16.0) fail("memory grows");
   if (exit_code != 0) fail("the server ended with " + std::to_string(exit_code));
   return failed;

@@ -8,13 +8,12 @@ include(${CMAKE_CURRENT_LIST_DIR}/probe.cmake)
 set(DIML_FEATURES "")
 set(DIML_OFF "")
 # diml_feature(NAME "what it is for" "Debian package" <how to look for it>...)
-# To look sets DIML_WITH_NAME; where that stays off, DIML_NAME_BROKEN may say that what is there does not work, and
-# DIML_NAME_UNSUPPORTED that this program cannot use that version.
+# To look sets DIML_WITH_NAME; where that stays off, DIML_NAME_BROKEN may say that what is there does not work.
 macro(diml_feature NAME PURPOSE PACKAGE)
   set(DIML_${NAME} AUTO CACHE STRING "${PURPOSE} (AUTO, ON, OFF)")
   set_property(CACHE DIML_${NAME} PROPERTY STRINGS AUTO ON OFF)
   set(DIML_WITH_${NAME} OFF)
-  foreach(state WORKS BROKEN UNSUPPORTED)
+  foreach(state WORKS BROKEN)
     set(DIML_${NAME}_${state} "")
   endforeach()
   if(NOT DIML_${NAME} STREQUAL "OFF")
@@ -26,13 +25,10 @@ macro(diml_feature NAME PURPOSE PACKAGE)
   if(DIML_WITH_${NAME})
     set(state built_in)
     set(why "")
-  elseif(DIML_${NAME}_UNSUPPORTED)
-    set(state unsupported)
-    set(why "${DIML_${NAME}_UNSUPPORTED}")
-    message(NOTICE "diml ${NAME} (${PURPOSE}) is off: ${why}.")
   elseif(DIML_${NAME}_BROKEN)
     set(state broken)
-    set(why "${DIML_${NAME}_BROKEN}")
+    # It becomes a part of a list.
+    string(REPLACE ";" "," why "${DIML_${NAME}_BROKEN}")
     message(NOTICE "diml ${NAME} (${PURPOSE}) is off: ${PACKAGE} is there but does not work (${why}). "
       "Install ${PACKAGE} and what it needs, and configure again.")
   else()
@@ -101,6 +97,23 @@ macro(diml_look_for_WEBP)
     "#include <webp/decode.h>\nint main() { return WebPGetDecoderVersion() == 0; }")
   if(DIML_WITH_IMAGES)
     set(DIML_WITH_WEBP ${DIML_WEBP_WORKS})
+  endif()
+endmacro()
+
+macro(diml_look_for_TIFF)
+  # From 4.5 on the library lets its caller bound what it allocates.
+  diml_look_for_library(TIFF TIFF tiffio.h tiff ""
+    "#include <tiffio.h>\nint main() { TIFFOpenOptionsFree(TIFFOpenOptionsAlloc()); }")
+  if(DIML_WITH_IMAGES)
+    set(DIML_WITH_TIFF ${DIML_TIFF_WORKS})
+  endif()
+endmacro()
+
+macro(diml_look_for_HEIF)
+  diml_look_for_library(HEIF HEIF libheif/heif.h heif ""
+    "#include <libheif/heif.h>\nint main() { heif_init(nullptr); heif_decoding_options_alloc()->strict_decoding = 1; }")
+  if(DIML_WITH_IMAGES)
+    set(DIML_WITH_HEIF ${DIML_HEIF_WORKS})
   endif()
 endmacro()
 
@@ -226,6 +239,29 @@ macro(diml_look_for_CLI)
   endif()
 endmacro()
 
+macro(diml_look_for_PYTHON)
+  # Debian's own interpreter where there is one: another python3 on the PATH lacks Debian's NumPy. pip names the one it runs in.
+  find_program(DIML_PYTHON3 python3 HINTS /usr/bin DOC "The Python that the package is built for")
+  set(DIML_PYTHON_FACTS "")
+  if(DIML_PYTHON3)
+    execute_process(COMMAND ${DIML_PYTHON3} -c
+      "import numpy, sysconfig; print(sysconfig.get_paths()['include'], sysconfig.get_config_var('EXT_SUFFIX'), sysconfig.get_paths()['platlib'], sep=';')"
+      OUTPUT_VARIABLE DIML_PYTHON_FACTS OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  endif()
+  find_path(DIML_PYBIND11_INCLUDE pybind11/pybind11.h)
+  if(DIML_PYTHON_FACTS AND DIML_PYBIND11_INCLUDE)
+    list(GET DIML_PYTHON_FACTS 0 DIML_PYTHON_INCLUDE)
+    list(GET DIML_PYTHON_FACTS 1 DIML_PYTHON_SUFFIX)
+    if(EXISTS ${DIML_PYTHON_INCLUDE}/Python.h)
+      # A module's symbols of Python are found when Python loads it.
+      diml_probe(PYTHON INCLUDES ${DIML_PYBIND11_INCLUDE} ${DIML_PYTHON_INCLUDE}
+        LIBRARIES -Wl,--unresolved-symbols=ignore-all
+        CODE "#include <pybind11/pybind11.h>\nint main() { return PYBIND11_VERSION_MAJOR < 2; }")
+      set(DIML_WITH_PYTHON ${DIML_PYTHON_WORKS})
+    endif()
+  endif()
+endmacro()
+
 macro(diml_look_for_TESTS)
   diml_probe(TESTS PACKAGE GTest LIBRARIES GTest::gtest_main
     CODE "#include <gtest/gtest.h>\nTEST(Probe, Builds) {}")
@@ -249,6 +285,8 @@ diml_feature(CUDA "matching, training and embedding on NVIDIA cards" "the CUDA t
 diml_feature(EXACT "exact optimal transport" "liblemon-dev")
 diml_feature(IMAGES "JPEG and PNG files" "libjpeg-dev libpng-dev")
 diml_feature(WEBP "WebP files" "libwebp-dev")
+diml_feature(TIFF "TIFF files" "libtiff-dev")
+diml_feature(HEIF "HEIC and AVIF files" "libheif-dev")
 diml_feature(MAT "the annotations of Cars196" "libmatio-dev")
 diml_feature(DRAWING "the built-in data set, critters, and figures" "libcairo2-dev")
 diml_feature(JSON "the weights of trained models" "nlohmann-json3-dev")
@@ -260,6 +298,7 @@ diml_feature(GALLERY "galleries that are searched" "liblmdb-dev nlohmann-json3-d
 diml_feature(FAISS "approximate search of large galleries" "libfaiss-dev")
 diml_feature(SERVER "galleries over HTTP, and their page" "libboost-dev")
 diml_feature(CLI "the diml program" "libcli11-dev nlohmann-json3-dev")
+diml_feature(PYTHON "the Python package" "pybind11-dev python3-dev python3-numpy")
 diml_feature(TESTS "the tests" "libgtest-dev")
 diml_feature(BENCHMARKS "the benchmarks" "libbenchmark-dev")
 

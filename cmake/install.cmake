@@ -12,6 +12,26 @@ if(TARGET diml_torch)
 endif()
 if(DIML_WITH_CLI)
   install(TARGETS diml_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # Manual pages and shell completion are made by the program itself, from its own options.
+  install(CODE "
+    set(prefix \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}\")
+    function(diml_made_by_program file)
+      get_filename_component(folder \"\${file}\" DIRECTORY)
+      file(MAKE_DIRECTORY \"\${folder}\")
+      execute_process(COMMAND \"$<TARGET_FILE:diml_cli>\" \${ARGN} OUTPUT_FILE \"\${file}\" RESULT_VARIABLE failed)
+      if(failed)
+        message(FATAL_ERROR \"\${file} cannot be made\")
+      endif()
+      message(STATUS \"Installing: \${file}\")
+    endfunction()
+    diml_made_by_program(\"\${prefix}/${CMAKE_INSTALL_DATADIR}/bash-completion/completions/diml\" completion bash)
+    diml_made_by_program(\"\${prefix}/${CMAKE_INSTALL_DATADIR}/zsh/site-functions/_diml\" completion zsh)
+    diml_made_by_program(\"\${prefix}/${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d/diml.fish\" completion fish)
+    execute_process(COMMAND \"$<TARGET_FILE:diml_cli>\" man \"\${prefix}/${CMAKE_INSTALL_MANDIR}/man1\"
+      RESULT_VARIABLE failed)
+    if(failed)
+      message(FATAL_ERROR \"the manual pages cannot be made\")
+    endif()")
 endif()
 
 configure_package_config_file(cmake/diml-config.cmake.in ${PROJECT_BINARY_DIR}/diml-config.cmake

@@ -16,7 +16,8 @@ int main() {
 
   std::vector<diml::NewItem> items;
   for (std::size_t i = 0; i < 500; ++i) {
-    items.push_back({.path = "image" + std::to_string(i) + ".jpg", .label = images.labels[i]});
+    items.push_back(
+        {.path = "image" + std::to_string(i) + ".jpg", .label = std::to_string(images.labels[i])});
   }
   gallery->add(items, images.grids.view());  // durable when it returns
 
@@ -25,8 +26,8 @@ int main() {
   query.size = 1;
   const auto hits = search.search(query, 5).front();
   for (const diml::Hit& hit : hits) {
-    std::printf("%-12s class %2lld: %.4f = global %.4f + structural %.4f\n", hit.item.path.c_str(),
-                static_cast<long long>(hit.item.label), static_cast<double>(hit.total),
+    std::printf("%-12s class %2s: %.4f = global %.4f + structural %.4f\n", hit.item.path.c_str(),
+                hit.item.label.c_str(), static_cast<double>(hit.total),
                 static_cast<double>(hit.global), static_cast<double>(*hit.structural));
   }
   return hits[0].item.id == 0 ? 0 : 1;

@@ -1,8 +1,8 @@
-"""Makes the seeds in tests/fuzz/corpus that are no golden files of other tests: what fuzzing starts from.
+"""Makes the seeds of fuzzing in tests/fuzz/corpus, except those that are golden files of other tests.
 
     /usr/bin/python3 tools/make_fuzz_corpus.py
 
-Needs Debian's python3-numpy. Files that fuzzing found lie beside them under names of their own and stay.
+Needs Debian's python3-numpy. Files that fuzzing found are in the same folders under other names and are not changed.
 """
 import io
 import json
@@ -80,7 +80,7 @@ def make_pth():
     def named(value):
         return b"\x80\x02}X\x01\0\0\0w" + value + b"s."
 
-    doubling = b"\x80\x02}q\0" + b"".join(  # each dictionary holds the one before twice
+    doubling = b"\x80\x02}q\0" + b"".join(  # each dictionary holds the previous one twice
         b"}q" + bytes([k]) + b"(X\1\0\0\0a" + b"h" + bytes([k - 1]) + b"X\1\0\0\0b" + b"h" + bytes([k - 1]) + b"u"
         for k in range(1, 60)) + b"."
     for name, program in {
@@ -113,6 +113,21 @@ def make_image():
     seed("image", "two_bytes", b"\xff\xd8")
     seed("image", "huge.png", b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sIIBBBBBI", 13, b"IHDR", 2**31 - 1, 2**31 - 1, 8, 2, 0,
                                                                0, 0, 0))
+    # Sizes that no memory holds, of every format that has its own reader here.
+    seed("image", "huge.bmp", b"BM" + struct.pack("<IHHIIiiHHIIiiII", 54, 0, 0, 54, 40, 2**31 - 1, -2**31, 1, 24, 0, 0, 0, 0, 0,
+                                                  0))
+    seed("image", "huge.gif", b"GIF89a" + struct.pack("<HHBBB", 65535, 65535, 0, 0, 0) + b"," +
+         struct.pack("<4HBB", 65535, 65535, 65535, 65535, 0, 8))
+    entries = [(256, 4, 2**32 - 1), (257, 4, 2**32 - 1), (258, 3, 8), (262, 3, 1), (273, 4, 8), (277, 3, 65535), (279, 4, 8)]
+    seed("image", "huge.tif", b"II*\0" + struct.pack("<IH", 8, len(entries)) +
+         b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in entries) + b"\0\0\0\0")
+    # A tile far larger than its picture.
+    entries = [(256, 4, 3), (257, 4, 2), (258, 3, 8), (262, 3, 1), (322, 4, 2**20), (323, 4, 2**20), (324, 4, 8), (325, 4, 8)]
+    seed("image", "huge_tile.tif", b"II*\0" + struct.pack("<IH", 8, len(entries)) +
+         b"".join(struct.pack("<HHII", tag, kind, 1, value) for tag, kind, value in entries) + b"\0\0\0\0")
+    golden = TESTS / "images" / "golden"
+    for name in ("runs_4.bmp", "interlaced.gif", "lzw.tif", "lossy.heic", "lossy.avif"):
+        seed("image", name, (golden / name).read_bytes())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Makes tests/golden/*.txt with POT in float64: Sinkhorn (log domain, run until it stands still) and exact transport.
+"""Makes tests/golden/*.txt with POT in float64: Sinkhorn (log domain, run until it no longer changes) and exact transport.
 
     /usr/bin/python3 tools/make_golden.py
 

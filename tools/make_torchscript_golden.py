@@ -1,4 +1,4 @@
-"""Makes tests/models/golden/script_*.pt: small TorchScript programs, and what the first one answers.
+"""Makes tests/models/golden/script_*.pt: small TorchScript programs, and the output of the first one.
 
 /usr/bin/python3 tools/make_torchscript_golden.py   (python3-torch)
 """
@@ -29,28 +29,28 @@ class Map(torch.nn.Module):
 
 
 class Vector(torch.nn.Module):
-    """Pooled already: not a map."""
+    """Already pooled: not a map."""
 
     def forward(self, x):
         return x.mean((2, 3))
 
 
 class Pair(torch.nn.Module):
-    """Two answers."""
+    """Two outputs."""
 
     def forward(self, x):
         return x, x
 
 
 class Four(torch.nn.Module):
-    """Wants four channels."""
+    """Expects four channels."""
 
     def forward(self, x):
         return x * torch.ones(1, 4, 1, 1) if x.size(1) == 4 else x.view(1, 7)
 
 
 def save(module, name):
-    """Without the notes for debuggers, which say where the file was made."""
+    """Without debug information, which contains the path of the source file."""
     buffer = io.BytesIO()
     torch.jit.save(torch.jit.script(module), buffer)
     with zipfile.ZipFile(buffer) as whole, zipfile.ZipFile(FOLDER / f"script_{name}.pt", "w") as kept:

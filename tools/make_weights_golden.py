@@ -2,8 +2,8 @@
 
     /usr/bin/python3 tools/make_weights_golden.py
 
-Needs Debian's python3-torch and python3-numpy. The files are committed; run it again only to add cases. NAME.txt lists what
-must be read from NAME: a line per tensor with name, type, shape ("-" for a scalar) and values as exact hexadecimal floats.
+Needs Debian's python3-torch and python3-numpy. The files are committed; run it again only to add cases. NAME.txt lists what a
+reader must find in NAME: a line per tensor with name, type, shape ("-" for a scalar) and values as exact hexadecimal floats.
 """
 import json
 import os
@@ -36,7 +36,7 @@ def write_expected(name, tensors):
 
 
 def saved(name, value, expected):
-    """What torch.save writes, and what is in it; the archive is read back first, so that expectations are torch's."""
+    """A file written by torch.save, and its contents; torch reads the file back first, so that the expected values are torch's."""
     torch.save(value, FOLDER / name)
     torch.load(FOLDER / name)
     write_expected(name, expected)
@@ -65,7 +65,7 @@ def raw_bytes(tensor):
 
 
 def safetensors_bytes(tensors, metadata):
-    """By the format's description; data in the order of the dictionary, so not the order that diml writes."""
+    """Written by the format's specification; data in the order of the dictionary, which is not the order that diml writes."""
     header, data = {"__metadata__": metadata}, b""
     for name, tensor in tensors.items():
         raw = raw_bytes(tensor)
@@ -142,7 +142,7 @@ def make_pth():
     (FOLDER / "zip64.pth").write_bytes(zip64_bytes(files))
     write_expected("zip64.pth", before)
 
-    # Those that are refused.
+    # Files that must be refused.
     small = {"a": base[0, 0].clone()}
     torch.save({**small, "b": Malicious()}, FOLDER / "malicious.pth")
     torch.save({**small, "b": torch.tensor([True])}, FOLDER / "boolean.pth")
@@ -178,7 +178,7 @@ def make_tfjs():
         (folder / name).write_bytes(data[k * step:(k + 1) * step])
     weights = [{"name": name, "shape": list(tensor.shape), "dtype": type_name(tensor)} for name, tensor in tensors.items()]
     model = {"format": "layers-model", "modelTopology": {"class_name": "Model", "config": {"layers": []}},
-             # By name, as some tools list them: 10 before 2.
+             # Sorted by name, as some tools do: 10 before 2.
              "weightsManifest": [{"paths": sorted(names), "weights": weights}]}
     (folder / "model.json").write_text(json.dumps(model, indent=1) + "\n")
     write_expected("tfjs", tensors)

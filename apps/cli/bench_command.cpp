@@ -1,15 +1,16 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <numeric>
 
+#include "base/threads.h"
+#include "bench_tools.h"
 #include "command.h"
 #include "diml/error.h"
 #include "diml/generated.h"
 #include "diml/retriever.h"
-#include "diml/threads.h"
+#include "options.h"
 
 namespace diml::cli {
 namespace {
@@ -29,21 +30,18 @@ struct BenchCommand {
 };
 
 // Best of a few runs that together take about half a second.
-double seconds_of(const std::function<void()>& work) {
-  using Clock = std::chrono::steady_clock;
+double best_seconds_of(const std::function<void()>& work) {
   double best = 1e30;
   double spent = 0.0;
   for (int round = 0; round < 20 && (round < 2 || spent < 0.5); ++round) {
-    const auto start = Clock::now();
-    work();
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_of(work);
     best = std::min(best, seconds);
     spent += seconds;
   }
   return best;
 }
 
-// Pairs as re-ranking meets them: the first stage's candidates of some queries.
+// Pairs as in re-ranking: the first stage's candidates of some queries.
 std::vector<Pair> candidate_pairs(GridSetView grids, std::size_t rerank) {
   GridSetView queries = grids;
   queries.size = std::min<std::size_t>(grids.size, 200);
@@ -68,13 +66,14 @@ struct Row {
   std::vector<float> scores;
 };
 
-Row measure(const std::string& name, GridSetView grids, std::span<const Pair> pairs, int threads) {
-  Row row{.matcher = name, .cells = grids.type, .scores = std::vector<float>(pairs.size())};
+Row measure(Backend backend, GridSetView grids, std::span<const Pair> pairs, int threads) {
+  Row row{
+      .matcher = name_of(backend), .cells = grids.type, .scores = std::vector<float>(pairs.size())};
   std::vector<PairReport> reports(pairs.size());
-  const auto matcher = make_matcher(name, {threads});
+  const auto matcher = make_matcher(backend, {threads});
   const PairBatch batch{grids, grids, pairs};
   matcher->score(batch, {}, row.scores, reports);
-  const double seconds = seconds_of([&] { matcher->score(batch, {}, row.scores); });
+  const double seconds = best_seconds_of([&] { matcher->score(batch, {}, row.scores); });
   const double count = static_cast<double>(pairs.size());
   for (const PairReport& report : reports) row.iterations += report.iterations / count;
   row.pairs_per_second = count / seconds;
@@ -85,7 +84,6 @@ void BenchCommand::run() const {
   if (grid < 1 || images < 2 || rerank < 1) {
     throw Error("--grid and --rerank must be at least 1, --images at least 2");
   }
-  if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
   JsonOutput output(json);
   GeneratedParams made{
       .size = images, .classes = std::max<std::size_t>(1, images / 20), .grid = grid, .dim = dim};
@@ -98,11 +96,11 @@ void BenchCommand::run() const {
       pairs = candidate_pairs(generated.grids.view(), rerank);
       const std::size_t few =
           std::min(pairs.size(), std::max<std::size_t>(20, 4000 / (grid * grid)));
-      rows.push_back(
-          measure("reference", generated.grids.view(), std::span(pairs).first(few), threads));
+      rows.push_back(measure(Backend::reference, generated.grids.view(),
+                             std::span(pairs).first(few), threads));
     }
-    if (is_available(Solver::cpu)) {
-      rows.push_back(measure("cpu", generated.grids.view(), pairs, threads));
+    if (is_available(Backend::cpu)) {
+      rows.push_back(measure(Backend::cpu, generated.grids.view(), pairs, threads));
     }
   }
   const std::vector<float>& truth = rows.front().scores;
@@ -144,22 +142,15 @@ void BenchCommand::print(const std::vector<Row>& rows, JsonOutput& output) const
 
 Run define_bench(CLI::App& command) {
   auto options = std::make_shared<BenchCommand>();
-  command.add_option("--grid", options->grid, "Cells per side")
-      ->check(CLI::Range(1, 14))
-      ->capture_default_str();
-  command.add_option("--dim", options->dim, "Dimensions of a cell")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command.add_option("--grid", options->grid, "Cells per side")->check(CLI::Range(1, 14));
+  command.add_option("--dim", options->dim, "Dimensions of a cell")->check(CLI::PositiveNumber);
   command.add_option("--images", options->images, "Size of the gallery")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->check(CLI::PositiveNumber);
   command.add_option("--rerank", options->rerank, "Candidates of each query")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
-      ->capture_default_str();
+      ->check(CLI::PositiveNumber);
+  define_threads(command, options->threads);
   command.add_option("--json", options->json, "The table for programs; - for standard output");
-  // Other things whose speed can be asked for, each with options of its own.
+  // Further benchmarks, each with options of its own.
   std::vector<std::pair<CLI::App*, Run>> others;
   [[maybe_unused]] const auto add = [&](const char* name, const char* about,
                                         Run (*define)(CLI::App&)) {
@@ -171,6 +162,9 @@ Run define_bench(CLI::App& command) {
 #endif
 #if DIML_HAS_GALLERY
   add("gallery", "How fast a gallery is opened and searched", define_bench_gallery);
+#endif
+#if DIML_HAS_SERVER && DIML_HAS_DRAWING
+  add("server", "How long a server takes to answer one photo", define_bench_server);
 #endif
 #if DIML_HAS_TRAINING
   add("train", "What structural matching costs in training", define_bench_train);

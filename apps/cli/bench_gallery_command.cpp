@@ -1,17 +1,17 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <string>
 
 #include "base/temporary_folder.h"
+#include "base/threads.h"
 #include "bench_tools.h"
 #include "command.h"
 #include "diml/error.h"
 #include "diml/gallery.h"
 #include "diml/generated.h"
 #include "diml/searcher.h"
-#include "diml/threads.h"
+#include "options.h"
 
 namespace diml::cli {
 namespace {
@@ -36,13 +36,7 @@ constexpr std::size_t kAtOnce = 10'000;
 constexpr std::size_t kQueries = 200;
 constexpr std::size_t kAdded = 50;
 
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// In parts: all of a large gallery need not be in memory at once.
+// In parts: a large gallery need not fit into memory.
 std::shared_ptr<GridStore> BenchGalleryCommand::made(const std::string& folder) const {
   const std::shared_ptr<GridStore> gallery = create_gallery(
       folder, {.cells_per_grid = grid * grid, .dim = dim, .type = cell_type_from(type)});
@@ -56,14 +50,15 @@ std::shared_ptr<GridStore> BenchGalleryCommand::made(const std::string& folder) 
                                                 .type = cell_type_from(type)});
     std::vector<NewItem> items;
     for (std::size_t i = 0; i < count; ++i) {
-      items.push_back({.path = "creature:" + std::to_string(first + i), .label = part.labels[i]});
+      items.push_back({.path = "creature:" + std::to_string(first + i),
+                       .label = std::to_string(part.labels[i])});
     }
     gallery->add(items, part.grids.view());
   }
   return gallery;
 }
 
-// From the end of an add() until a search can find what it added.
+// The time from the end of an add() until a search finds the added image.
 std::vector<double> BenchGalleryCommand::take_in_times(GridStore& gallery,
                                                        const Searcher& search) const {
   const GeneratedGrids more = generate_grids({.size = kAdded,
@@ -80,14 +75,13 @@ std::vector<double> BenchGalleryCommand::take_in_times(GridStore& gallery,
     const std::int64_t id = gallery.add(item, added)[0];
     seconds.push_back(seconds_of([&] { search.refresh(); }));
     if (search.search(added, 1, {}, {.rerank = 0})[0][0].item.id != id) {
-      throw Error(ErrorKind::internal, "an image that was added does not find itself");
+      throw Error(ErrorKind::internal, "the search did not find an added image");
     }
   }
   return seconds;
 }
 
 void BenchGalleryCommand::run() const {
-  if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
   if (images <= rerank) throw Error("--images must be more than --rerank");
   JsonOutput output(json);
   const TemporaryFolder scratch;
@@ -106,7 +100,7 @@ void BenchGalleryCommand::run() const {
   }
 
   const std::shared_ptr<GridStore> gallery = open_gallery(folder, StoreAccess::write);
-  const auto matcher = make_matcher("auto", {1});
+  const auto matcher = make_matcher(Backend::fastest, {1});
   std::vector<double> reranks;
   std::vector<double> searches;
   std::vector<float> scores(rerank);
@@ -158,7 +152,7 @@ void BenchGalleryCommand::run() const {
               1e3 * least(reranks), 1e3 * median(reranks));
   std::printf("search, exact + %4zu re-ranked, %d thread%s %5s %8.2f ms %7.2f ms\n", rerank, used,
               used == 1 ? " " : "s", "", 1e3 * least(searches), 1e3 * median(searches));
-  std::printf("%-44s %8.2f ms %7.2f ms\n", "take in an added image", 1e3 * least(taken_in),
+  std::printf("%-44s %8.2f ms %7.2f ms\n", "find an added image", 1e3 * least(taken_in),
               1e3 * median(taken_in));
 }
 
@@ -166,20 +160,13 @@ void BenchGalleryCommand::run() const {
 
 Run define_bench_gallery(CLI::App& command) {
   auto options = std::make_shared<BenchGalleryCommand>();
-  command.add_option("--images", options->images, "Size of the gallery")->capture_default_str();
-  command.add_option("--grid", options->grid, "Cells per side")
-      ->check(CLI::Range(1, 14))
-      ->capture_default_str();
-  command.add_option("--dim", options->dim, "Dimensions of a cell")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command.add_option("--images", options->images, "Size of the gallery");
+  command.add_option("--grid", options->grid, "Cells per side")->check(CLI::Range(1, 14));
+  command.add_option("--dim", options->dim, "Dimensions of a cell")->check(CLI::PositiveNumber);
   command.add_option("--rerank", options->rerank, "Candidates of each query")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--type", options->type, "Of the cells: float16 or float32")
-      ->capture_default_str();
-  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
-      ->capture_default_str();
+      ->check(CLI::PositiveNumber);
+  command.add_option("--type", options->type, "Of the cells: float16 or float32");
+  define_threads(command, options->threads);
   command.add_option("--json", options->json, "The figures for programs; - for standard output");
   command.footer("Example:\n  diml bench gallery --images 100000");
   return [options] { options->run(); };

@@ -1,23 +1,23 @@
-// How fast this machine runs a network, and how much of that the way from decoded photos, and the
-// whole way from files to grids on disk, keep.
+// How fast this machine runs a network, and which share of that speed remains from decoded photos
+// and from files to grids on disk.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
+#include "base/stopwatch.h"
 #include "base/temporary_folder.h"
+#include "base/threads.h"
 #include "bench_photos.h"
 #include "bench_tools.h"
 #include "command.h"
-#include "diml/embedding_files.h"
 #include "diml/error.h"
-#include "diml/open_network.h"
+#include "engine/embedding_files.h"
+#include "engine/open_network.h"
 #include "network_options.h"
+#include "options.h"
 
 namespace diml::cli {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct BenchNetworkCommand {
   NetworkOptions network;
@@ -32,14 +32,11 @@ struct BenchNetworkCommand {
   std::size_t wanted() const;
 };
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Enough that the first and the last batch, with which nothing else is under way, hardly count.
+// Enough that the first and the last batch, which overlap with no other, hardly count.
 std::size_t BenchNetworkCommand::wanted() const {
-  const std::size_t batch = network.batch == 0 ? default_batch(network.device) : network.batch;
-  return network.device == "cpu" ? std::max<std::size_t>(64, batch) : 24 * batch;
+  const std::size_t batch =
+      network.params.batch == 0 ? default_batch(network.params.device) : network.params.batch;
+  return network.params.device == "cpu" ? std::max<std::size_t>(64, batch) : 24 * batch;
 }
 
 LabelledImages BenchNetworkCommand::chosen() const {
@@ -66,48 +63,41 @@ std::vector<Image> BenchNetworkCommand::decoded(const LabelledImages& files) con
 }
 
 void BenchNetworkCommand::run() {
-  if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
   JsonOutput output(json);
   const LabelledImages files = chosen();
   const std::vector<Image> photos = decoded(files);
-  Embedder embedder = network.open(threads);
-  const OpenNetworkParams params{
-      {precision_from(network.precision), !network.no_projection, threads, {}, network.device},
-      network.backend,
-      network.preprocessing.values};
-  const OpenedNetwork opened = open_network(network.model, params);
+  const EmbeddingParams params = network.with_threads(threads);
+  Embedder embedder = open_embedder(params);
+  const OpenedNetwork opened = open_network(params);
+  const std::size_t batch = embedder.params().batch;
   const std::size_t size = opened.preprocessing.crop;
   std::vector<float> cells(photos.size() * embedder.cells_per_grid() * embedder.dim());
   std::vector<float> globals(photos.size() * embedder.dim());
-  const std::size_t passes = std::max<std::size_t>(1, photos.size() / network.batch);
+  const std::size_t passes = std::max<std::size_t>(1, photos.size() / batch);
   const auto count = static_cast<double>(photos.size());
 
-  // Alternating, so that a noisy neighbour meets all.
+  // Alternating, so that other load on the machine affects all of them.
   const TemporaryFolder scratch;
   std::vector<double> bare, alone, from_memory, from_files;
   for (std::size_t round = 0; round <= rounds; ++round) {
-    const double of_pass = opened.network->seconds_of_pass(passes, network.batch, size, size);
-    auto start = Clock::now();
+    const double of_pass = opened.network->seconds_of_pass(passes, batch, size, size);
+    Stopwatch watch;
     embedder.embed(std::span(photos).first(1));
-    const double of_one = seconds_since(start);
-    start = Clock::now();
+    const double of_one = watch.restart();
     embedder.embed(photos, cells, globals);
-    const double of_memory = seconds_since(start) / count;
+    const double of_memory = watch.seconds() / count;
     double of_files = 0.0;
     if (!files.paths.empty()) {
-      start = Clock::now();
+      watch.restart();
       EmbeddingFiles written(scratch.path() + "/bench", files,
                              {.cells_per_grid = embedder.cells_per_grid(), .dim = embedder.dim()});
-      embedder.embed_files(files.paths, files.orientation, images.bad(),
-                           [&](const EmbeddedBatch& batch) {
-                             written.append(batch);
-                             return true;
-                           });
+      embedder.embed_files(files.paths, {files.orientation, images.bad()},
+                           [&](const EmbeddedBatch& some) { written.append(some); });
       written.commit();
-      of_files = seconds_since(start) / count;
+      of_files = watch.seconds() / count;
     }
-    if (round == 0) continue;  // warming up
-    bare.push_back(of_pass / static_cast<double>(network.batch));
+    if (round == 0) continue;  // warm-up
+    bare.push_back(of_pass / static_cast<double>(batch));
     alone.push_back(of_one);
     from_memory.push_back(of_memory);
     from_files.push_back(of_files);
@@ -118,9 +108,9 @@ void BenchNetworkCommand::run() {
     return median(shares);
   };
   Json report = {{"backend", opened.network->name()},
-                 {"device", network.device},
-                 {"precision", network.precision},
-                 {"batch", network.batch},
+                 {"device", network.params.device},
+                 {"precision", name_of(params.precision)},
+                 {"batch", batch},
                  {"pixels", size},
                  {"threads", thread_count(threads)},
                  {"network_ms_per_image", 1e3 * median(bare)},
@@ -136,8 +126,8 @@ void BenchNetworkCommand::run() {
   output.write(report);
   if (output.takes_standard_output()) return;
   std::printf("%s on %s, %s, batches of %zu, %zu pixels, %d threads (medians of %zu rounds)\n\n",
-              opened.network->name(), network.device.c_str(), network.precision.c_str(),
-              network.batch, size, thread_count(threads), rounds);
+              opened.network->name(), network.params.device.c_str(), name_of(params.precision),
+              batch, size, thread_count(threads), rounds);
   const auto line = [](const char* what, double milliseconds, double share) {
     std::printf("%-22s %8.3f ms/image %9.1f images/s: %3.0f %% of the network's rate\n", what,
                 milliseconds, 1e3 / milliseconds, 100.0 * share);
@@ -159,10 +149,8 @@ Run define_bench_network(CLI::App& command) {
   options->images.define_dataset(command);
   options->images.define_images(command);
   command.add_option("--rounds", options->rounds, "How often; medians are printed")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
-      ->capture_default_str();
+      ->check(CLI::PositiveNumber);
+  define_threads(command, options->threads);
   command.add_option("--json", options->json, "For programs; - for standard output");
   command.footer("Example:\n  diml bench network --model resnet50 --images photos/");
   return [options] { options->run(); };

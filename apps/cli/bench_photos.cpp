@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/output_file.h"
+#include "base/random.h"
+#include "base/threads.h"
 #include "diml/error.h"
-#include "diml/output_file.h"
-#include "diml/random.h"
-#include "diml/threads.h"
 
 namespace diml::cli {
 
 Image bench_photo(std::size_t width, std::size_t height, std::size_t number) {
-  // A few smooth colours, and the grain that no photo is without.
+  // A few smooth colours, and the noise that every photo has.
   constexpr std::size_t kSpots = 9;
   constexpr std::size_t kGrain = 17;
   Random random(mixed_seed(number, 0, 0));

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "diml/error.h"
 #include "engine/torch_plugin.h"
+#include "options.h"
 
 namespace diml::cli {
 namespace {
@@ -33,21 +34,21 @@ struct BenchTrainCommand {
 };
 
 Json BenchTrainCommand::measured(const std::string& measure, const std::string& scratch) const {
-  TrainCall call;
-  call.out = scratch + "/" + measure;
-  call.settings = {{"dataset.name", dataset},
-                   {"dataset.root", root},
-                   {"model.architecture", backbone},
-                   {"loss.name", loss},
-                   {"measure.kind", measure},
-                   {"sampler.batch", std::to_string(batch)},
-                   {"epochs", std::to_string(epochs)},
-                   {"evaluate.every", std::to_string(epochs)},
-                   {"evaluate.rerank", "0"},
-                   {"device", device},
-                   {"precision", precision},
-                   {"cache_mb", std::to_string(cache_mb)},
-                   {"threads", std::to_string(threads)}};
+  TrainParams params;
+  params.out = scratch + "/" + measure;
+  params.settings = {{"dataset.name", dataset},
+                     {"dataset.root", root},
+                     {"model.architecture", backbone},
+                     {"loss.name", loss},
+                     {"measure.kind", measure},
+                     {"sampler.batch", std::to_string(batch)},
+                     {"epochs", std::to_string(epochs)},
+                     {"evaluate.every", std::to_string(epochs)},
+                     {"evaluate.rerank", "0"},
+                     {"device", device},
+                     {"precision", precision},
+                     {"cache_mb", std::to_string(cache_mb)},
+                     {"threads", std::to_string(threads)}};
   double per_epoch = 0.0;
   double first = 0.0;  // which decodes the pictures
   std::vector<double> seconds;
@@ -63,7 +64,7 @@ Json BenchTrainCommand::measured(const std::string& measure, const std::string& 
     seconds.push_back(epoch.seconds / per_epoch);
     plans.push_back(epoch.plan_seconds / per_epoch);
   };
-  torch_plugin().train(call, hooks);
+  train(params, hooks);
   if (seconds.empty()) throw Error("--epochs must be at least 2");
   const double step = median(seconds);
   return {{"measure", measure},
@@ -79,7 +80,7 @@ void BenchTrainCommand::run() {
   if (dataset.empty()) {
     dataset = "folder";
     root = scratch.path() + "/photos";
-    // Half of the classes are kept for tests.
+    // Half of the classes are the test classes.
     const std::size_t side = backbone == "small" ? 128 : 256;
     write_bench_photos(root, 2 * std::max<std::size_t>(2, batch / 2), 2 * steps, side);
   }
@@ -111,34 +112,25 @@ void BenchTrainCommand::run() {
 
 Run define_bench_train(CLI::App& command) {
   auto options = std::make_shared<BenchTrainCommand>();
-  command.add_option("--backbone", options->backbone, "Architecture")->capture_default_str();
-  command.add_option("--loss", options->loss, "Loss")->capture_default_str();
+  command.add_option("--backbone", options->backbone, "Architecture");
+  command.add_option("--loss", options->loss, "Loss");
   command.add_option("--measures", options->measures, "Which; ratios are to the first")
-      ->delimiter(',')
-      ->capture_default_str();
-  command.add_option("--device", options->device, "cpu, cuda or cuda:1")->capture_default_str();
-  command.add_option("--precision", options->precision, "float32 or bfloat16")
-      ->capture_default_str();
+      ->delimiter(',');
+  command.add_option("--device", options->device, "cpu, cuda or cuda:1");
+  command.add_option("--precision", options->precision, "float32 or bfloat16");
   CLI::Option* name = command.add_option("--dataset", options->dataset,
-                                         "Learn from this instead of made-up pictures");
-  CLI::Option* folder = command.add_option("--root", options->root, "Where it lies");
+                                         "Data set to train on instead of generated pictures");
+  CLI::Option* folder = command.add_option("--root", options->root, "Its folder");
   name->needs(folder);
   folder->needs(name);
-  command.add_option("--batch", options->batch, "Images a step")
-      ->check(CLI::Range(4, 1024))
-      ->capture_default_str();
+  command.add_option("--batch", options->batch, "Images per step")->check(CLI::Range(4, 1024));
   command.add_option("--epochs", options->epochs, "The first is not counted")
-      ->check(CLI::Range(2, 1000))
-      ->capture_default_str();
-  command.add_option("--steps", options->steps, "Of an epoch of made-up pictures")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command
-      .add_option("--cache-mb", options->cache_mb,
-                  "Memory for decoded pictures; 0 decodes the files in every epoch")
-      ->capture_default_str();
-  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
-      ->capture_default_str();
+      ->check(CLI::Range(2, 1000));
+  command.add_option("--steps", options->steps, "Of an epoch of generated pictures")
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--cache-mb", options->cache_mb,
+                     "Memory for decoded pictures; 0 decodes the files in every epoch");
+  define_threads(command, options->threads);
   command.add_option("--json", options->json, "For programs; - for standard output");
   command.footer("Example:\n  diml bench train --loss margin");
   return [options] { options->run(); };

@@ -9,7 +9,8 @@ namespace diml::cli {
 namespace {
 
 constexpr const char* kStyle = R"(
-  :root { color-scheme: light dark; --line: #8884; --dim: #888; }
+  :root { background: Canvas; color: CanvasText; color-scheme: light dark; --line: #8884; --dim: #5d6570; }
+  @media (prefers-color-scheme: dark) { :root { --dim: #a3abb5; } }
   body { font: 15px/1.4 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
   h1 { font-size: 1.3rem; }
   h2 { font-size: 1rem; overflow-wrap: anywhere; }
@@ -22,6 +23,10 @@ constexpr const char* kStyle = R"(
   table { border-spacing: 0; font-variant-numeric: tabular-nums; }
   td { padding: 0 .8em 0 0; }
   .dim { color: var(--dim); }
+  @media (max-width: 40rem) {
+    section { flex-direction: column; }
+    ol { grid-template-columns: repeat(2, minmax(0, 1fr)); width: 100%; }
+  }
 )";
 
 std::string picture(const std::vector<std::uint8_t>& thumbnail, const std::string& name) {
@@ -44,7 +49,7 @@ std::string figure_of(const SheetHit& sheet, std::size_t rank) {
   std::string html = "<li><figure>" + picture(sheet.thumbnail, hit.item.path) + "<figcaption>";
   html += std::to_string(rank) + ". " + markup_text(hit.item.path) + " <span class=dim>id " +
           std::to_string(hit.item.id);
-  if (hit.item.label >= 0) html += ", label " + std::to_string(hit.item.label);
+  if (!hit.item.label.empty()) html += ", " + markup_text(hit.item.label);
   html += "</span><table>" + row("total", number(hit.total)) + row("global", number(hit.global)) +
           row("structural", hit.structural ? number(*hit.structural) : "not matched") + "</table>";
   if (hit.item.metadata != "{}") {
@@ -56,16 +61,18 @@ std::string figure_of(const SheetHit& sheet, std::size_t rank) {
 }  // namespace
 
 std::string contact_sheet(const std::string& gallery, const std::vector<SheetQuery>& queries) {
-  std::string html = "<!doctype html>\n<html lang=en><meta charset=utf-8>\n<title>" +
-                     markup_text(gallery) + "</title>\n<style>" + kStyle + "</style>\n<h1>" +
-                     markup_text(gallery) + "</h1>\n";
+  std::string html =
+      "<!doctype html>\n<html lang=en><meta charset=utf-8>\n<meta name=viewport "
+      "content=\"width=device-width, initial-scale=1\">\n<title>" +
+      markup_text(gallery) + "</title>\n<style>" + kStyle + "</style>\n<main><h1>" +
+      markup_text(gallery) + "</h1>\n";
   for (const SheetQuery& query : queries) {
     html += "<section><figure>" + picture(query.thumbnail, query.name) + "<figcaption><h2>" +
             markup_text(query.name) + "</h2></figcaption></figure>\n<ol>\n";
     for (std::size_t k = 0; k < query.hits.size(); ++k) html += figure_of(query.hits[k], k + 1);
     html += "</ol></section>\n";
   }
-  return html + "</html>\n";
+  return html + "</main></html>\n";
 }
 
 }  // namespace diml::cli

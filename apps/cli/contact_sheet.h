@@ -19,7 +19,7 @@ struct SheetQuery {
   std::vector<SheetHit> hits;
 };
 
-// Queries and what they found as one HTML file: pictures are in it, nothing is fetched.
+// Queries and their hits as one HTML file: it contains the pictures and loads nothing.
 std::string contact_sheet(const std::string& gallery, const std::vector<SheetQuery>& queries);
 
 }  // namespace diml::cli

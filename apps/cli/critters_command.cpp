@@ -1,7 +1,7 @@
 #include <iostream>
 
 #include "command.h"
-#include "diml/critters.h"
+#include "critters/critters.h"
 #include "progress_bar.h"
 
 namespace diml::cli {
@@ -15,16 +15,13 @@ Run define_critters(CLI::App& command) {
   CrittersParams& params = options->params;
   command.add_option("--out", options->out, "Folder for the pictures and their annotations")
       ->required();
-  command.add_option("--classes", params.classes, "How many classes; the first half trains")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  command
+      .add_option("--classes", params.classes, "How many classes; the first half is for training")
+      ->check(CLI::PositiveNumber);
   command.add_option("--images-per-class", params.images_per_class, "How many pictures of each")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command.add_option("--size", params.size, "Pixels a side")
-      ->check(CLI::Range(16, 4096))
-      ->capture_default_str();
-  command.add_option("--seed", params.seed, "Another seed, other critters")->capture_default_str();
+      ->check(CLI::PositiveNumber);
+  command.add_option("--size", params.size, "Pixels per side")->check(CLI::Range(16, 4096));
+  command.add_option("--seed", params.seed, "Another seed draws other critters");
   return [options] {
     write_critters(options->out, options->params, progress_bar("draw"));
     std::cout << options->params.classes * options->params.images_per_class << " pictures of "

@@ -13,10 +13,10 @@
 #if DIML_HAS_TRAINING && DIML_HAS_DRAWING
 #include <filesystem>
 
-#include "diml/critters.h"
+#include "critters/critters.h"
 #include "diml/dataset.h"
-#include "diml/embed_together.h"
-#include "diml/open_network.h"
+#include "engine/embed_together.h"
+#include "engine/open_network.h"
 #include "engine/torch_plugin.h"
 #include "interrupt.h"
 #include "train_reporter.h"
@@ -31,8 +31,8 @@ namespace {
 constexpr std::size_t kSide = 4;
 constexpr std::size_t kHead = 100;
 
-// A query that the cosine of globals gets wrong and structural matching right, and the image that
-// it then finds.
+// A query with a wrong nearest image by the cosine of globals and a right one after structural
+// re-ranking, and that image.
 struct Rescue {
   std::size_t query = 0;
   std::size_t wrong = 0;
@@ -40,7 +40,7 @@ struct Rescue {
   bool found = false;
 };
 
-// What the tour looks at: grids with labels, and names of the images where they have any.
+// The data of the tour: grids with labels, and names of the images where they have any.
 struct Exhibit {
   GridSet grids;
   std::vector<std::int64_t> labels;
@@ -130,7 +130,7 @@ Rescue show(const Exhibit& exhibit) {
   return rescue;
 }
 
-// Without pictures and networks: grids that are made up.
+// Without pictures and networks: generated grids.
 void tour_of_grids() {
   GeneratedGrids generated = generate_grids({.size = 3000, .classes = 150, .grid = kSide});
   std::printf("3000 generated grids of 150 classes, each a query against all the others\n\n");
@@ -158,8 +158,7 @@ std::string PhotoTour::free_run_folder() const {
 
 // The test split through a trained network.
 Exhibit embedded(const std::string& model, const std::string& root) {
-  OpenedNetwork opened = open_network(model);
-  Embedder embedder(std::move(opened.network), opened.preprocessing, {.grid = kSide});
+  Embedder embedder = open_embedder({.model = model, .grid = kSide});
   const Dataset data = load_dataset("critters", root, Split::test);
   Exhibit exhibit;
   exhibit.grids = GridSet(data.samples.size(), embedder.cells_per_grid(), embedder.dim());
@@ -169,11 +168,8 @@ Exhibit embedded(const std::string& model, const std::string& root) {
     exhibit.labels.push_back(sample.label);
     exhibit.names.push_back(std::filesystem::path(sample.path).filename().string());
   }
-  embedder.embed_files(paths, Orientation::as_stored, BadImages::stop,
-                       [&](const EmbeddedBatch& batch) {
-                         put_grids(batch, exhibit.grids, batch.first);
-                         return true;
-                       });
+  embedder.embed_files(
+      paths, {}, [&](const EmbeddedBatch& batch) { put_grids(batch, exhibit.grids, batch.first); });
   return exhibit;
 }
 
@@ -186,32 +182,35 @@ void PhotoTour::run() const {
     params.size = 128;
     write_critters(pictures, params, progress_bar("draw"));
   }
-  std::printf("%s: pictures of creatures in the layout of CUB200-2011; half of the classes train\n",
-              pictures.c_str());
+  std::printf(
+      "%s: pictures of creatures in the layout of CUB200-2011; half of the classes are for "
+      "training\n",
+      pictures.c_str());
   const std::string folder = free_run_folder();
-  std::printf("%s: a small network learns from them, about a minute on two cores\n\n",
+  std::printf("%s: a small network is trained on them, about a minute on two cores\n\n",
               folder.c_str());
-  TrainCall call;
-  call.out = folder;
-  call.settings = {{"dataset.name", "critters"},     {"dataset.root", pictures},
-                   {"loss.name", "contrastive"},     {"optimiser.learning_rate", "0.001"},
-                   {"schedule.name", "cosine"},      {"epochs", std::to_string(epochs)},
-                   {"sampler.batch", "56"},          {"sampler.per_class", "4"},
-                   {"augment.smallest_area", "0.5"}, {"evaluate.every", "10"}};
+  TrainParams training;
+  training.out = folder;
+  training.settings = {{"dataset.name", "critters"},     {"dataset.root", pictures},
+                       {"loss.name", "contrastive"},     {"optimiser.learning_rate", "0.001"},
+                       {"schedule.name", "cosine"},      {"epochs", std::to_string(epochs)},
+                       {"sampler.batch", "56"},          {"sampler.per_class", "4"},
+                       {"augment.smallest_area", "0.5"}, {"evaluate.every", "10"}};
   const Interrupt interrupt;
   TrainHooks hooks;
   TrainReporter reporter;
   reporter.connect(hooks);
-  const TrainSummary summary = torch_plugin().train(call, hooks);
-  if (summary.stopped) throw Error("stopped; the run is in " + folder);
+  const TrainSummary summary = train(training, hooks);
+  if (summary.cancelled) throw Error("stopped; the run is in " + folder);
   std::printf(
-      "\nclasses it has never seen, cosine of global vectors (0) and re-ranked structurally "
+      "\nclasses that were not in the training, by cosine of global vectors (0) and re-ranked "
+      "structurally "
       "(100):\n");
   const Rescue rescue = show(embedded(folder + "/best.safetensors", pictures));
   std::printf("\nthe run: %s (config.yaml, metrics.jsonl, best.safetensors, TensorBoard events)\n",
               folder.c_str());
 #if DIML_HAS_GALLERY
-  // Where nothing was rescued, the first two of a class will do.
+  // Where re-ranking corrected no query, use the first two images of a class.
   leave_gallery(folder, folder + "/best.safetensors", pictures, rescue.query,
                 rescue.found ? rescue.right : 1);
 #else
@@ -225,18 +224,16 @@ void PhotoTour::run() const {
 
 Run define_demo(CLI::App& command) {
   auto grids = std::make_shared<bool>(false);
-  command.add_flag("--grids", *grids, "The short tour, on made-up grids, without pictures");
+  command.add_flag("--grids", *grids, "The short tour, on generated grids, without pictures");
 #if DIML_HAS_TRAINING && DIML_HAS_DRAWING
   auto tour = std::make_shared<PhotoTour>();
-  command.add_option("--out", tour->out, "Folder for the pictures and the run")
-      ->capture_default_str();
-  command.add_option("--classes", tour->classes, "Of creatures")->capture_default_str();
-  command.add_option("--images-per-class", tour->images_per_class, "Of each")
-      ->capture_default_str();
-  command.add_option("--epochs", tour->epochs, "Of training")->capture_default_str();
+  command.add_option("--out", tour->out, "Folder for the pictures and the run");
+  command.add_option("--classes", tour->classes, "Of creatures");
+  command.add_option("--images-per-class", tour->images_per_class, "Of each");
+  command.add_option("--epochs", tour->epochs, "Of training");
   return [tour, grids] { *grids ? tour_of_grids() : tour->run(); };
 #else
-  return [grids] { tour_of_grids(); };  // the only one that this build can give
+  return [grids] { tour_of_grids(); };  // the only one that this build supports
 #endif
 }
 

@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/output_file.h"
 #include "diml/dataset.h"
 #include "diml/explain.h"
-#include "diml/explain_page.h"
-#include "diml/gallery_embedder.h"
-#include "diml/output_file.h"
-#include "explain_options.h"
+#include "diml/figure.h"
+#include "diml/gallery_images.h"
+#include "print_explanation.h"
 #include "progress_bar.h"
 
 namespace diml::cli {
@@ -19,24 +19,16 @@ void leave_gallery(const std::string& folder, const std::string& model, const st
   std::vector<ImageToAdd> images;
   for (const Sample& sample : data.samples) {
     const std::string path = std::filesystem::absolute(sample.path).lexically_normal().string();
-    images.push_back({path, {path, sample.label}});
+    images.push_back({path, {.path = path, .label = std::to_string(sample.label)}});
   }
-  EmbedderSettings settings;
-  settings.model = std::filesystem::absolute(model).lexically_normal().string();
-  OpenedEmbedder opened = open_embedder(settings);
+  Embedder embedder = open_embedder({.model = model});
   const std::string place = folder + "/gallery";
-  const std::shared_ptr<GridStore> gallery = create_gallery(place, opened.format);
-  const Progress progress = progress_bar("index");
-  const AddImagesParams params;
-  const AddReport report = add_images(*gallery, opened.embedder, images, params,
-                                      [&](std::size_t done, std::size_t total) {
-                                        if (progress) progress(done, total);
-                                        return true;
-                                      });
+  const std::shared_ptr<GridStore> gallery = create_gallery(place, embedder.format());
+  const AddReport report = add_images(*gallery, embedder, images, {}, progress_bar("index"));
 
   std::vector<Image> photos;
   for (const std::size_t which : {source, target}) photos.push_back(read_image(images[which].file));
-  const GridSet grids = opened.embedder.embed(photos, gallery->format().type);
+  const GridSet grids = embedder.embed(photos, gallery->format().type);
   FigureParams figure;
   figure.source_name = std::filesystem::path(images[source].file).filename().string();
   figure.target_name = std::filesystem::path(images[target].file).filename().string();
@@ -44,8 +36,8 @@ void leave_gallery(const std::string& folder, const std::string& model, const st
   OutputFile file(page);
   const MatchParams match;
   file.write(explain_page(explain(grids[0], grids[1], match),
-                          seen_by(opened.embedder.preprocessing(), photos[0]),
-                          seen_by(opened.embedder.preprocessing(), photos[1]), figure));
+                          seen_by(embedder.preprocessing(), photos[0]),
+                          seen_by(embedder.preprocessing(), photos[1]), figure));
   file.commit();
 
   std::error_code unknown;

@@ -6,13 +6,13 @@
 #include <sys/sysinfo.h>
 
 #include "base/amx.h"
+#include "base/threads.h"
 #include "command.h"
-#include "diml/cuda_matcher.h"
 #include "diml/error.h"
 #include "diml/matcher.h"
-#include "diml/threads.h"
 #include "diml/version.h"
 #include "diml_features.h"
+#include "match/match_on_device.h"
 
 namespace diml::cli {
 namespace {
@@ -25,8 +25,6 @@ const char* name_of(FeatureState state) {
       return "no";
     case FeatureState::broken:
       return "broken";
-    case FeatureState::unsupported:
-      return "unsupported";
   }
   return "";
 }
@@ -40,13 +38,17 @@ std::string remedy(const Feature& feature) {
     case FeatureState::broken:
       return std::string(": ") + feature.package + " is there but does not work (" + feature.why +
              ")";
-    case FeatureState::unsupported:
-      return std::string(": ") + feature.why;
   }
   return "";
 }
 
-// The matrix products of LibTorch and FAISS on the CPU: the file that libblas.so.3 is here, or
+std::vector<std::string> names_of(const std::vector<Backend>& backends) {
+  std::vector<std::string> names;
+  for (const Backend backend : backends) names.emplace_back(diml::name_of(backend));
+  return names;
+}
+
+// The matrix products of LibTorch and FAISS on the CPU: the file behind libblas.so.3, or
 // "none".
 std::string blas() {
   void* library = ::dlopen("libblas.so.3", RTLD_LAZY | RTLD_LOCAL);
@@ -59,7 +61,7 @@ std::string blas() {
   return error ? info.dli_fname : real.string();
 }
 
-// What is missing although `./run` installs it. A card's features are the user's choice.
+// What is missing although `./run` installs it. The features of a GPU are the user's choice.
 std::vector<std::string> incomplete() {
   std::vector<std::string> found;
   for (const Feature& feature : kFeatures) {
@@ -90,7 +92,7 @@ struct DoctorCommand {
                    {"build", kBuildType},
                    {"threads", default_threads()},
                    {"memory_gib", gib},
-                   {"matchers", matcher_names()},
+                   {"matchers", names_of(available_backends())},
                    {"simd_targets", simd_targets()},
                    {"active_simd_target", active_simd_target()},
                    {"blas", blas()},
@@ -125,14 +127,14 @@ struct DoctorCommand {
       for (const std::string& name : names) std::printf(" %s", name.c_str());
       std::printf("%s\n", names.empty() ? " none" : "");
     };
-    print_list("matchers", matcher_names());
+    print_list("matchers", names_of(available_backends()));
     print_list("SIMD targets", simd_targets());
     std::printf("in use        %s\n", active_simd_target().c_str());
     std::printf("BLAS          %s\n", blas().c_str());
     if (amx_is_broken()) {
-      std::printf("AMX           not used: the CPU names it and hides the size of its tiles\n");
+      std::printf("AMX           not used: the CPU reports it, but not the size of its tiles\n");
     }
-    std::printf("card          %s\n", cuda::describe_device().c_str());
+    std::printf("GPU           %s\n", cuda::describe_device().c_str());
     std::printf("\n");
     for (const Feature& feature : kFeatures) {
       std::printf("%-3s  %-11s %s%s\n", feature.built_in() ? "yes" : "no", feature.name,
@@ -147,7 +149,7 @@ Run define_doctor(CLI::App& command) {
   auto options = std::make_shared<DoctorCommand>();
   command.add_option("--json", options->json, "The report for programs; - for standard output");
   command.add_flag("--complete", options->complete,
-                   "Fail where something is not built in that the packages of ./run bring");
+                   "Fail if a feature of the packages of ./run is not built in");
   return [options] { options->run(); };
 }
 

@@ -1,14 +1,17 @@
-#include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 
+#include "base/input_file.h"
+#include "base/stopwatch.h"
 #include "command.h"
-#include "diml/embed_together.h"
-#include "diml/embedding_files.h"
 #include "diml/error.h"
+#include "engine/embed_together.h"
+#include "engine/embedding_files.h"
+#include "engine/process_group.h"
+#include "failure.h"
 #include "interrupt.h"
 #include "network_options.h"
+#include "options.h"
 #include "progress_bar.h"
 
 namespace diml::cli {
@@ -30,7 +33,7 @@ struct EmbedCommand {
                      const LabelledImages& chosen) const;
 };
 
-const char* const kResume = "the same call with --resume goes on";
+const char* const kResume = "the same command with --resume continues";
 
 ArrayType array_type_from(const std::string& name) {
   if (name == "float32") return ArrayType::float32;
@@ -38,27 +41,18 @@ ArrayType array_type_from(const std::string& name) {
   throw Error("unknown type '" + name + "': float32 or float16");
 }
 
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  std::string line;
-  while (std::getline(file, line)) lines.push_back(line);
-  return lines;
-}
-
 void EmbedCommand::run() {
-  if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
   if (images.images.empty() && images.dataset.empty()) {
     throw Error("name the images: --dataset NAME --root DIR, or --images DIR");
   }
   array_type_from(type);
-  // First: one that ends before the others have met it lets them wait.
+  // First: if a process ended before it connects, the others would wait for it.
   const std::unique_ptr<ProcessGroup> processes = join_processes();
   const LabelledImages chosen = images.load();
-  Embedder embedder = network.open(threads);
-  const std::string fingerprint = fingerprint_of(chosen, network.description() + " " + type);
+  Embedder embedder = open_embedder(network.with_threads(threads));
+  const std::string fingerprint = fingerprint_of(chosen, description_of(embedder) + " " + type);
   processes->expect_same(fingerprint, "images, another model or other options");
-  if (processes->writes()) {
+  if (processes->is_root()) {
     write(*processes, embedder, chosen, fingerprint);
   } else {
     help_to_write(*processes, embedder, chosen);
@@ -67,12 +61,13 @@ void EmbedCommand::run() {
 
 void EmbedCommand::help_to_write(ProcessGroup& processes, Embedder& embedder,
                                  const LabelledImages& chosen) const {
-  const std::size_t before = std::stoull(processes.exchanged("").front());
+  const std::size_t before = std::stoull(processes.all_gather("").front());
   const Interrupt interrupt;
-  const bool finished = embed_together(processes, embedder, std::span(chosen.paths).subspan(before),
-                                       chosen.orientation, images.bad(), {}, Interrupt::asked);
+  const bool finished =
+      embed_together(processes, embedder, std::span(chosen.paths).subspan(before),
+                     {chosen.orientation, images.bad()}, {}, Progress().with(Interrupt::asked));
   if (!finished) throw Error(std::string("stopped: ") + kResume);
-  processes.wait_for_writer();
+  processes.barrier();
 }
 
 void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder, const LabelledImages& chosen,
@@ -86,23 +81,30 @@ void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder, const Labe
                         .resume = resume});
   const std::size_t total = chosen.paths.size();
   const std::size_t before = files.done();
-  processes.exchanged(std::to_string(before));
-  const Progress progress = progress_bar("embed");
-  const auto start = std::chrono::steady_clock::now();
+  const std::size_t kept_before = files.kept();
+  processes.all_gather(std::to_string(before));
+  const Progress bar = progress_bar("embed");
+  const Progress progress([&](std::size_t done, std::size_t) { bar(before + done, total); },
+                          Interrupt::asked);
+  const Stopwatch watch;
   {
     const Interrupt interrupt;
     const auto append = [&](EmbeddedBatch batch) {
       batch.first += before;
       for (std::size_t& index : batch.indices) index += before;
       files.append(batch);
-      if (progress) progress(files.done(), total);
     };
     bool finished = false;
     try {
       finished = embed_together(processes, embedder, std::span(chosen.paths).subspan(before),
-                                chosen.orientation, images.bad(), append, Interrupt::asked);
-    } catch (...) {
+                                {chosen.orientation, images.bad()}, append, progress);
+    } catch (const Error& error) {
       files.sync();  // so that --resume does not repeat it
+      if (files.kept() == 0) throw;
+      throw with_work_kept(error, std::to_string(files.done()) + " of " + std::to_string(total) +
+                                      " images are kept in " + out + ".partial");
+    } catch (...) {
+      files.sync();
       throw;
     }
     if (!finished) {
@@ -111,17 +113,17 @@ void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder, const Labe
                   " images: " + kResume);
     }
     if (files.kept() == 0) {
-      report_bad(lines_of(out + ".partial/bad.txt"), total, "");
+      report_bad(read_lines(out + ".partial/bad.txt"), total, "");
       throw Error("none of the images could be read: nothing was written");
     }
     files.commit();
   }
-  processes.wait_for_writer();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (files.bad() > 0) report_bad(lines_of(out + ".bad.txt"), total, out + ".bad.txt");
+  processes.barrier();
+  const double seconds = watch.seconds();
+  if (files.bad() > 0) report_bad(read_lines(out + ".bad.txt"), total, out + ".bad.txt");
   const double rate = static_cast<double>(total - before) / seconds;
   output.write({{"images", files.kept()},
+                {"embedded", files.kept() - kept_before},
                 {"bad", files.bad()},
                 {"cells", embedder.cells_per_grid()},
                 {"dim", embedder.dim()},
@@ -140,20 +142,16 @@ Run define_embed(CLI::App& command) {
   auto options = std::make_shared<EmbedCommand>();
   options->network.define(command);
   command.get_option("--model")->required();
-  command.add_option("--grid", options->network.grid, "Cells per side")
-      ->check(CLI::Range(1, 14))
-      ->capture_default_str();
+  command.add_option("--grid", options->network.params.grid, "Cells per side")
+      ->check(CLI::Range(1, 14));
   options->images.define_dataset(command);
   options->images.define_images(command);
   command.add_option("--out", options->out, "PREFIX of the files: PREFIX.cells.npy and so on")
       ->required();
-  command
-      .add_option("--type", options->type,
-                  "Of cells and globals: float32, or float16 for half the size")
-      ->capture_default_str();
-  command.add_flag("--resume", options->resume, "Go on where an interrupted call stopped");
-  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
-      ->capture_default_str();
+  command.add_option("--type", options->type,
+                     "Of cells and globals: float32, or float16 for half the size");
+  command.add_flag("--resume", options->resume, "Continue an interrupted call");
+  define_threads(command, options->threads);
   command.add_option("--json", options->json, "What was done, for programs; - for standard output");
   return [options] { options->run(); };
 }

@@ -7,13 +7,16 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
+#include "base/output_file.h"
+#include "base/setting_text.h"
 #include "base/system_error.h"
+#include "base/threads.h"
 #include "command.h"
+#include "diml/dataset.h"
 #include "diml/error.h"
-#include "diml/output_file.h"
-#include "diml/run_experiments.h"
-#include "diml/threads.h"
+#include "experiments/run_experiments.h"
 #include "interrupt.h"
 #include "options.h"
 #include "train_reporter.h"
@@ -22,35 +25,59 @@ namespace diml::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using experiments::Cell;
+using Clock = std::chrono::steady_clock;
 using experiments::Plan;
-using experiments::PlannedCell;
+using experiments::PlannedResult;
 using experiments::PlannedRun;
+using experiments::Result;
 
 // "9m", "90s", "1.5h", or a number of seconds.
 double seconds_from(const std::string& text) {
-  std::size_t read = 0;
-  double value = -1.0;
-  try {
-    value = std::stod(text, &read);
-  } catch (const std::exception&) {  // told below
-  }
-  const std::string unit = text.substr(std::min(read, text.size()));
-  const double factor = unit == "h"                   ? 3600.0
-                        : unit == "m"                 ? 60.0
-                        : unit.empty() || unit == "s" ? 1.0
-                                                      : 0.0;
   constexpr double kLongest = 1e8;  // three years
-  if (!(value > 0.0) || factor == 0.0 || value * factor > kLongest) {
+  static const std::map<char, double> kUnits = {{'s', 1.0}, {'m', 60.0}, {'h', 3600.0}};
+  std::string_view number = text;
+  double unit = 1.0;
+  if (const auto found = kUnits.find(text.back()); found != kUnits.end()) {
+    unit = found->second;
+    number.remove_suffix(1);
+  }
+  double value = 0.0;
+  if (!text::from_text(number, value) || !(value > 0.0) || value * unit > kLongest) {
     throw Error("--budget " + text + ": give a time, such as 9m, 90s or 1.5h");
   }
-  return value * factor;
+  return value * unit;
 }
 
-// Before anything is trained for it.
-void make_own_folder(const std::string& path) {
+// Makes the folder and throws where it is read-only, before the first training.
+void make_writable_folder(const std::string& path) {
   make_folder(path);
   if (::access(path.c_str(), W_OK) != 0) throw system_error(path + ": cannot be written to", errno);
+}
+
+void print_result(const Result& result) {
+  std::printf("%s, %s, %s:", result.experiment.c_str(), result.row.c_str(), result.column.c_str());
+  for (const auto& [name, value] : result.metrics) std::printf(" %s %.2f", name.c_str(), value);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void print_plan(const Plan& plan) {
+  for (const PlannedRun& run : plan.runs) {
+    for (const PlannedResult& result : run.results) {
+      std::printf("%s: %s, %s, %s\n", run.name.c_str(), result.experiment.c_str(),
+                  result.row.c_str(), result.column.c_str());
+    }
+  }
+}
+
+void print_replaced(const Plan& plan) {
+  if (plan.outdated > 0) {
+    std::printf("made with other settings, weights or data, to be replaced: %zu\n", plan.outdated);
+  }
+  for (const auto& [part, results] : plan.stale) {
+    std::printf("stale, made by an older version of the program: %zu by %s\n", results,
+                part.c_str());
+  }
 }
 
 struct RunCommand {
@@ -58,45 +85,37 @@ struct RunCommand {
   std::vector<std::string> overrides;  // name=value
   std::string budget;
   std::size_t jobs = 1;
-  std::string one;  // of the plan's runs, for a program beside others
-  bool dry = false;
+  std::string only_run;  // name of one run of the plan: this process is a job of another
+  bool dry_run = false;
 
   void run();
 
  private:
-  void here(const Plan& plan);
-  void beside_each_other(const Plan& plan);
+  void run_here(const Plan& plan);
+  void run_as_jobs(const Plan& plan);
+  void run_all(Plan& plan);
   std::vector<std::string> arguments_for(const PlannedRun& run) const;
-  bool out_of_time() const { return std::chrono::steady_clock::now() >= deadline_; }
-  void keep_one(Plan& plan) const;
-  void make_all(Plan& plan);
-  static void tell_cell(const Cell& cell);
-  static void tell_plan(const Plan& plan);
+  bool stopped() const { return Interrupt::asked() || Clock::now() >= deadline_; }
+  void keep_only_run(Plan& plan) const;
+  void print_summary(const Plan& plan) const;
 
-  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
+  Clock::time_point deadline_ = Clock::time_point::max();
   std::vector<std::string> failed_{};
 };
 
-void RunCommand::tell_cell(const Cell& cell) {
-  std::printf("%s, %s, %s:", cell.experiment.c_str(), cell.row.c_str(), cell.column.c_str());
-  for (const auto& [name, value] : cell.numbers) std::printf(" %s %.2f", name.c_str(), value);
-  std::printf("\n");
-  std::fflush(stdout);
-}
-
-void RunCommand::here(const Plan& plan) {
+void RunCommand::run_here(const Plan& plan) {
   for (const PlannedRun& run : plan.runs) {
-    if (Interrupt::asked() || out_of_time()) return;
+    if (stopped()) return;
     std::printf("%s\n", run.name.c_str());
     TrainReporter reporter;
     experiments::RunHooks hooks;
     reporter.connect(hooks.train);
-    hooks.train.stop = [this] { return Interrupt::asked() || out_of_time(); };
-    hooks.on_cell = tell_cell;
+    hooks.train.cancelled = [this] { return stopped(); };
+    hooks.on_result = print_result;
     try {
       if (!experiments::execute(run, params, hooks)) return;
-    } catch (const Error& error) {  // the others may be better off
-      if (!one.empty()) throw;
+    } catch (const Error& error) {  // the other runs continue
+      if (!only_run.empty()) throw;
       std::printf("%s: failed: %s\n", run.name.c_str(), error.what());
       failed_.emplace_back(error.what());
     }
@@ -126,57 +145,57 @@ std::vector<std::string> RunCommand::arguments_for(const PlannedRun& run) const 
   return arguments;
 }
 
-void RunCommand::beside_each_other(const Plan& plan) {
+void RunCommand::run_as_jobs(const Plan& plan) {
+  const auto log_of = [&](const std::string& name) { return params.runs + "/" + name + ".log"; };
+  const auto stop = [this] { return stopped(); };
   std::vector<experiments::Job> all;
   for (const PlannedRun& run : plan.runs) {
-    all.push_back({run.name, arguments_for(run), params.runs + "/" + run.name + ".log"});
+    all.push_back({run.name, arguments_for(run), log_of(run.name)});
   }
-  const auto stop = [this] { return Interrupt::asked() || out_of_time(); };
-  experiments::run_side_by_side(all, jobs, stop, [&](const experiments::JobEnd& end) {
-    const std::string log = params.runs + "/" + end.name + ".log";
-    if (end.status == 0) {
-      std::printf("%s: done in %.0f s\n", end.name.c_str(), end.seconds);
-    } else if (stop()) {
-      std::printf("%s: stopped after %.0f s\n", end.name.c_str(), end.seconds);
-    } else {
-      std::printf("%s: failed after %.0f s; why is in %s\n", end.name.c_str(), end.seconds,
-                  log.c_str());
-      failed_.push_back("why is in " + log);
+  experiments::run_jobs(all, jobs, stop, [&](const experiments::FinishedJob& job) {
+    const bool failed = job.status != 0 && !stopped();
+    const char* end = job.status == 0 ? "done in" : failed ? "failed after" : "stopped after";
+    std::printf("%s: %s %.0f s", job.name.c_str(), end, job.seconds);
+    if (failed) {
+      failed_.push_back("the reason is in " + log_of(job.name));
+      std::printf("; %s", failed_.back().c_str());
     }
+    std::printf("\n");
     std::fflush(stdout);
   });
 }
 
-// For a program beside others: it ends when the one that began it does.
-void RunCommand::keep_one(Plan& plan) const {
+// In a job: ends with the process that started it.
+void RunCommand::keep_only_run(Plan& plan) const {
   ::prctl(PR_SET_PDEATHSIG, SIGINT);
-  std::erase_if(plan.runs, [&](const PlannedRun& run) { return run.name != one; });
+  std::erase_if(plan.runs, [&](const PlannedRun& run) { return run.name != only_run; });
   if (plan.runs.empty()) {
-    throw Error("no missing cell is of a run '" + one + "': --dry-run lists them");
+    throw Error("no missing result belongs to a run '" + only_run + "': --dry-run lists them");
   }
 }
 
-void RunCommand::tell_plan(const Plan& plan) {
-  for (const PlannedRun& run : plan.runs) {
-    for (const PlannedCell& cell : run.cells) {
-      std::printf("%s: %s, %s, %s\n", run.name.c_str(), cell.experiment.c_str(), cell.row.c_str(),
-                  cell.column.c_str());
-    }
+void RunCommand::print_summary(const Plan& plan) const {
+  const bool resumable =
+      plan.done < plan.total && !dry_run && failed_.empty() && plan.waiting.empty();
+  std::printf("%zu of %zu results are there%s\n", plan.done, plan.total,
+              resumable ? "; the same command continues" : "");
+  for (const std::string& choice : plan.waiting) {
+    std::printf("%s is chosen when the results of all rows are there\n", choice.c_str());
   }
 }
 
-// Once more while there is something new: of what is there then a choice may be made. Leaves what
-// is missing afterwards.
-void RunCommand::make_all(Plan& plan) {
+// Repeats while there are new results: they may complete a choice. Leaves the plan of what is still
+// missing.
+void RunCommand::run_all(Plan& plan) {
   while (!plan.runs.empty()) {
     if (jobs > 1) {
-      beside_each_other(plan);
+      run_as_jobs(plan);
     } else {
-      here(plan);
+      run_here(plan);
     }
     const std::size_t before = plan.done;
     plan = experiments::make_plan(params);
-    if (Interrupt::asked() || out_of_time() || !failed_.empty() || plan.done == before) return;
+    if (stopped() || !failed_.empty() || plan.done == before) return;
   }
 }
 
@@ -186,7 +205,7 @@ void RunCommand::run() {
     params.overrides[name] = value;
   }
   if (!budget.empty()) {
-    deadline_ = std::chrono::steady_clock::now() +
+    deadline_ = Clock::now() +
                 std::chrono::milliseconds(static_cast<std::int64_t>(1000.0 * seconds_from(budget)));
   }
   for (const auto& [option, folder] :
@@ -195,36 +214,26 @@ void RunCommand::run() {
   }
   const Interrupt interrupt;
   Plan plan = experiments::make_plan(params);
-  if (!one.empty()) {
-    keep_one(plan);
+  if (!only_run.empty()) {
+    keep_only_run(plan);
   } else {
     experiments::check_trainings(plan);
-    if (plan.outdated > 0) {
-      std::printf("made with other settings, weights or data, to be replaced: %zu\n",
-                  plan.outdated);
-    }
-    for (const auto& [part, cells] : plan.stale) {
-      std::printf("stale, made by an older version of the program: %zu by %s\n", cells,
-                  part.c_str());
-    }
+    const Dataset data = load_dataset(params.dataset, params.root, Split::all);
+    if (!data.shortfall.empty()) std::printf("%s\n", data.shortfall.c_str());
+    print_replaced(plan);
   }
-  if (dry) {
-    tell_plan(plan);
-  } else if (!one.empty()) {
-    here(plan);
+  if (dry_run) {
+    print_plan(plan);
+  } else if (!only_run.empty()) {
+    run_here(plan);
   } else {
-    make_own_folder(params.results);
-    make_own_folder(params.runs);
-    make_all(plan);
+    make_writable_folder(params.results);
+    make_writable_folder(params.runs);
+    run_all(plan);
   }
-  if (Interrupt::asked()) throw Error("stopped; the same command goes on");
-  if (!one.empty()) return;
-  const bool goes_on = plan.done < plan.cells && !dry && failed_.empty() && plan.waiting.empty();
-  std::printf("%zu of %zu cells are there%s\n", plan.done, plan.cells,
-              goes_on ? "; the same command goes on" : "");
-  for (const std::string& choice : plan.waiting) {
-    std::printf("%s is chosen when the cells of all rows are there\n", choice.c_str());
-  }
+  if (Interrupt::asked()) throw Error("stopped; the same command continues");
+  if (!only_run.empty()) return;
+  print_summary(plan);
   if (failed_.empty()) return;
   throw Error(std::to_string(failed_.size()) +
               (failed_.size() == 1 ? " run failed: " : " runs failed, the first one: ") +
@@ -237,40 +246,36 @@ Run define_run(CLI::App& command) {
   command.add_option("files", params.files, "Tables, such as experiments/main.yaml")->required();
   command.add_option("--dataset", params.dataset, "Labelled images: see 'diml list datasets'")
       ->required();
-  command.add_option("--root", params.root, "Where the data set lies")->required();
-  command.add_option("--model", params.model, "Weights to begin with; random ones without it");
+  command.add_option("--root", params.root, "Folder of the data set")->required();
+  command.add_option("--model", params.model, "Starting weights; random without it");
   params.results = "experiments/results";
-  command.add_option("--results", params.results, "Folder of the cells: one small file each")
-      ->capture_default_str();
+  command.add_option("--results", params.results, "Folder of the results: one small file each");
   params.runs = "runs";
-  command.add_option("--runs", params.runs, "Folder of the training runs: large")
-      ->capture_default_str();
-  command.add_option("--device", params.device, "cpu, cuda or cuda:1")->capture_default_str();
-  command.add_option("--threads", params.threads, "Threads of all runs together; 0 for all cores");
+  command.add_option("--runs", params.runs, "Folder of the training runs: large");
+  command.add_option("--device", params.device, "cpu, cuda or cuda:1");
+  command.add_option("--threads", params.threads, "Threads of all runs together; 0: all cores");
   command
       .add_option("--jobs", options->jobs,
-                  "Runs side by side; three fill a large GPU that one does not")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+                  "Runs at a time; one alone does not fill a large GPU, three do")
+      ->check(CLI::Range(1, 64));
   command.add_option("--budget", options->budget,
-                     "Stop cleanly after this time: 9m, 90s, 1.5h; the same command goes on");
-  command.add_option("--only", params.only, "These rows alone");
+                     "Stop after this time: 9m, 90s, 1.5h; the same command continues");
+  command.add_option("--only", params.only, "Only these rows");
   command.add_option(
       "--set", options->overrides,
-      "Any setting of the training: --set epochs=30; seed=1 adds a seed to the tables");
-  command.add_flag("--dry-run", options->dry, "Say what is missing and do nothing");
-  command.add_option("--run", options->one, "One of the runs alone, by the name of its folder");
+      "Any setting of the trainings: --set epochs=30; seed=1 adds a seed to the tables");
+  command.add_flag("--dry-run", options->dry_run, "List the missing results and do nothing");
+  command.add_option("--run", options->only_run, "Only this run, by the name of its folder");
   return [options] { options->run(); };
 }
 
 Run define_report(CLI::App& command) {
   auto params = std::make_shared<experiments::ReportParams>();
-  command.add_option("results", params->results, "Folder of the cells")->required();
+  command.add_option("results", params->results, "Folder of the results")->required();
   command.add_option("--experiments", params->experiments,
-                     "Folder of the tables; the one that holds the results without it");
+                     "Folder of the tables; without it the one that holds the results");
   params->out = "docs";
-  command.add_option("--out", params->out, "Gets results.md, and results/ with .csv, .tex, .svg")
-      ->capture_default_str();
+  command.add_option("--out", params->out, "Gets results.md, and results/ with .csv, .tex, .svg");
   return [params] {
     if (params->experiments.empty()) {
       params->experiments = fs::weakly_canonical(params->results).parent_path().string();
@@ -285,8 +290,8 @@ Run define_report(CLI::App& command) {
 
 Run define_experiments(CLI::App& command) {
   command.require_subcommand(1);
-  CLI::App* run = command.add_subcommand("run", "Train and evaluate what is missing of tables");
-  CLI::App* report = command.add_subcommand("report", "Tables and plots of what there is");
+  CLI::App* run = command.add_subcommand("run", "Train and evaluate the missing results of tables");
+  CLI::App* report = command.add_subcommand("report", "Write tables and plots of the results");
   run->footer(
       "Example:\n  diml experiments run experiments/main.yaml --dataset cub200 --root CUB_200_2011 "
       "--model resnet50 --device cuda --budget 9m");

@@ -5,11 +5,12 @@
 
 #include "command.h"
 #include "diml/error.h"
-#include "diml/part_plot.h"
 #include "engine/embed_parts.h"
-#include "explain_options.h"
+#include "explain/part_plot.h"
+#include "explain/region_truth.h"
 #include "network_options.h"
 #include "options.h"
+#include "print_explanation.h"
 #include "progress_bar.h"
 
 namespace diml::cli {
@@ -20,7 +21,7 @@ constexpr double kPercent = 100.0;
 struct ExplainEvalCommand {
   NetworkOptions network;
   ImageOptions images;
-  SolverOptions match;
+  MatchOptions match;
   std::size_t pairs = 2000;
   std::size_t curve_pairs = 200;
   std::size_t distractors = 50;
@@ -32,8 +33,8 @@ struct ExplainEvalCommand {
 
  private:
   PartGrids embedded();
-  void tell(const std::vector<PartMethod>& methods, const std::vector<Curve>& curves,
-            const PartGrids& judged, JsonOutput& output) const;
+  void tell(const std::vector<PartMethod>& methods, const std::vector<RegionTruth>& regions,
+            const std::vector<Curve>& curves, const PartGrids& judged, JsonOutput& output) const;
 };
 
 PictureFormat format_of(const std::string& path) {
@@ -45,12 +46,12 @@ PictureFormat format_of(const std::string& path) {
 }
 
 PartGrids ExplainEvalCommand::embedded() {
-  const Dataset data = load_dataset(images.dataset, images.root, split_from(images.split));
+  const Dataset data = load_dataset(images.dataset, images.root, images.chosen_split());
   if (data.part_names.empty()) {
     throw Error(images.root + ": has no part annotations (parts/part_locs.txt): cub200 and " +
                 "critters have them");
   }
-  Embedder embedder = network.open(match.threads);
+  Embedder embedder = open_embedder(network.with_threads(match.threads));
   return embed_parts(embedder, data, {.pairs = pairs, .seed = seed}, progress_bar("embed"));
 }
 
@@ -72,13 +73,44 @@ Json to_json(const std::vector<Curve>& curves) {
   return all;
 }
 
-void print_tables(const std::vector<PartMethod>& methods, const std::vector<Curve>& curves) {
+Json to_json(const std::vector<RegionTruth>& regions) {
+  Json all = Json::array();
+  for (const RegionTruth& one : regions) {
+    all.push_back({{"method", one.name},
+                   {"right", kPercent * one.right},
+                   {"right_error", kPercent * one.right_error},
+                   {"same_place", kPercent * one.same_place},
+                   {"same_place_error", kPercent * one.same_place_error},
+                   {"gain_error", kPercent * one.gain_error},
+                   {"target_cells", kPercent * one.target_cells},
+                   {"coverage", kPercent * one.coverage},
+                   {"even_coverage", kPercent * one.even_coverage},
+                   {"five_pairs", kPercent * one.top_five}});
+  }
+  return all;
+}
+
+void print_regions(const std::vector<RegionTruth>& regions) {
+  std::printf("\n%-30s %16s %20s %8s %10s %10s %10s\n", "is the part in the region?", "right",
+              "same place, size", "cells", "of score", "even flow", "5 pairs");
+  for (const RegionTruth& one : regions) {
+    std::printf("%-30s %8.2f +- %4.2f %12.2f +- %4.2f %6.1f %% %8.1f %% %8.1f %% %8.1f %%\n",
+                one.name.c_str(), kPercent * one.right, kPercent * one.right_error,
+                kPercent * one.same_place, kPercent * one.same_place_error,
+                kPercent * one.target_cells, kPercent * one.coverage, kPercent * one.even_coverage,
+                kPercent * one.top_five);
+  }
+}
+
+void print_tables(const std::vector<PartMethod>& methods, const std::vector<RegionTruth>& regions,
+                  const std::vector<Curve>& curves) {
   std::printf("%-30s %16s %20s\n", "where is the same part?", "exact", "within one cell");
   for (const PartMethod& method : methods) {
     std::printf("%-30s %8.2f +- %4.2f %12.2f +- %4.2f\n", method.name.c_str(),
                 kPercent * method.exact, kPercent * method.exact_error,
                 kPercent * method.within_one, kPercent * method.within_error);
   }
+  print_regions(regions);
   if (curves.empty()) return;
   std::printf("\n%-30s", "source cells kept");
   for (const CurvePoint& point : curves[0].points) std::printf(" %5.0f %%", kPercent * point.kept);
@@ -96,16 +128,17 @@ void print_tables(const std::vector<PartMethod>& methods, const std::vector<Curv
 }
 
 void ExplainEvalCommand::tell(const std::vector<PartMethod>& methods,
+                              const std::vector<RegionTruth>& regions,
                               const std::vector<Curve>& curves, const PartGrids& judged,
                               JsonOutput& output) const {
   Json report = {{"dataset", images.dataset},
-                 {"split", images.split},
+                 {"split", name_of(images.chosen_split())},
                  {"pairs", judged.pairs.size()},
                  {"images", judged.labels.size()},
                  {"parts", methods.empty() ? 0 : methods[0].parts},
-                 {"grid", network.grid},
+                 {"grid", network.params.grid},
                  {"seed", seed},
-                 {"lambda", match.transport.lambda}};
+                 {"lambda", match.match.transport.lambda}};
   report["methods"] = Json::array();
   for (const PartMethod& method : methods) {
     report["methods"].push_back({{"method", method.name},
@@ -114,22 +147,22 @@ void ExplainEvalCommand::tell(const std::vector<PartMethod>& methods,
                                  {"within_one", kPercent * method.within_one},
                                  {"within_one_error", kPercent * method.within_error}});
   }
+  report["regions"] = to_json(regions);
   report["curves"] = to_json(curves);
   report["curve_pairs"] = std::min(curve_pairs, judged.pairs.size());
   report["distractors"] = distractors;
   output.write(report);
   if (output.takes_standard_output()) return;
   std::printf("%zu pairs of %zu images, %zu parts that both show, %zu x %zu grid\n\n",
-              judged.pairs.size(), judged.labels.size(), methods[0].parts, network.grid,
-              network.grid);
-  print_tables(methods, curves);
+              judged.pairs.size(), judged.labels.size(), methods[0].parts, network.params.grid,
+              network.params.grid);
+  print_tables(methods, regions, curves);
 }
 
 void ExplainEvalCommand::run() {
   PartTruthParams params{match.params(), match.threads};
-  if (images.dataset.empty() || network.model.empty()) {
-    throw Error(
-        "name the data set and what makes grids of it: --dataset NAME --root DIR --model M");
+  if (images.dataset.empty() || network.params.model.empty()) {
+    throw Error("name the data set and the network: --dataset NAME --root DIR --model M");
   }
   if (pairs < 1) throw Error("--pairs must be at least 1");
   expect_own_files({}, {json, plot});
@@ -145,12 +178,14 @@ void ExplainEvalCommand::run() {
 #endif
   }
   const PartGrids judged = embedded();
-  const GridShape shape{network.grid, network.grid};
+  const GridShape shape{network.params.grid, network.params.grid};
   const std::vector<PartMethod> methods = judge_parts(judged.grids.view(), shape, judged.parts,
                                                       judged.pairs, params, progress_bar("judge"));
   if (methods[0].parts == 0) {
-    throw Error("no pair shows a part in both of its images: nothing can be judged");
+    throw Error("no pair shows a part in both of its images: nothing can be evaluated");
   }
+  const std::vector<RegionTruth> regions = judge_regions(
+      judged.grids.view(), shape, judged.parts, judged.pairs, params, progress_bar("regions"));
   std::vector<Curve> curves;
   const std::size_t some = std::min(curve_pairs, judged.pairs.size());
   if (some > 0) {
@@ -159,7 +194,7 @@ void ExplainEvalCommand::run() {
     how.distractors = distractors;
     how.seed = seed;
     how.threads = match.threads;
-    how.matcher = name_of(params.match.transport.solver);
+    how.backend = match.backend;
     curves = deletion_curves(judged.grids.view(), judged.labels, {judged.pairs.data(), some}, how,
                              progress_bar("curves"));
   }
@@ -167,43 +202,39 @@ void ExplainEvalCommand::run() {
   if (picture) {
     const std::string title = images.dataset + ": " + std::to_string(judged.pairs.size()) +
                               " pairs of one class, " + std::to_string(methods[0].parts) +
-                              " parts, " + std::to_string(network.grid) + " x " +
-                              std::to_string(network.grid) + " grid";
+                              " parts, " + std::to_string(network.params.grid) + " x " +
+                              std::to_string(network.params.grid) + " grid";
     picture->write(draw_part_truth(methods, curves, title, format_of(plot)));
     picture->commit();
   }
 #endif
-  tell(methods, curves, judged, output);
+  tell(methods, regions, curves, judged, output);
 }
 
 }  // namespace
 
 Run define_explain_eval(CLI::App& command) {
   auto options = std::make_shared<ExplainEvalCommand>();
-  options->network.grid = 7;
+  options->network.params.grid = 7;
   CLI::Option* name = command.add_option("--dataset", options->images.dataset,
                                          "Images with annotated parts: cub200 or critters");
-  command.add_option("--root", options->images.root, "Where the data set lies")->needs(name);
-  command.add_option("--split", options->images.split, "test, train or all")->capture_default_str();
+  command.add_option("--root", options->images.root, "Folder of the data set")->needs(name);
+  command.add_option_function<std::string>(
+      "--split",
+      [images = &options->images](const std::string& text) { images->split = split_from(text); },
+      "test (without it), train or all");
   options->network.define(command);
-  command.add_option("--grid", options->network.grid, "Cells per side")
-      ->check(CLI::Range(1, 14))
-      ->capture_default_str();
-  options->match.define(command);
-  command.add_option("--pairs", options->pairs, "Pairs of one class that are judged")
-      ->capture_default_str();
-  command
-      .add_option("--curve-pairs", options->curve_pairs,
-                  "The first so many of them also lose parts; 0 for no curves")
-      ->capture_default_str();
-  command
-      .add_option("--distractors", options->distractors,
-                  "Images of other classes that the target is looked for among")
-      ->capture_default_str();
-  command.add_option("--seed", options->seed, "Of the pairs and of everything else that is drawn")
-      ->capture_default_str();
+  command.add_option("--grid", options->network.params.grid, "Cells per side")
+      ->check(CLI::Range(1, 14));
+  options->match.define(command, "--matcher,--solver");
+  command.add_option("--pairs", options->pairs, "Pairs of one class to evaluate");
+  command.add_option("--curve-pairs", options->curve_pairs,
+                     "Number of these pairs for the deletion curves; 0 for no curves");
+  command.add_option("--distractors", options->distractors,
+                     "Images of other classes that the target is ranked with");
+  command.add_option("--seed", options->seed, "Of the pairs and of all other random choices");
   command.add_option("--json", options->json, "Results for programs; - for standard output");
-  command.add_option("--plot", options->plot, "A picture of them: .svg, .png or .pdf");
+  command.add_option("--plot", options->plot, "A plot of the results: .svg, .png or .pdf");
   return [options] { options->run(); };
 }
 

@@ -18,15 +18,20 @@ struct Flag {
   const char* hint;
 };
 
-// Where the hint is more than the parameter with dashes before it.
+// Parameters whose hint is more than the parameter's name with dashes.
 constexpr std::array kFlags = {
-    Flag{"duplicates", "--replace", "--replace takes the new one"},
+    Flag{"force", "--force", "--force removes them"},
+    Flag{"ids", "--id", "--id 17, or --embeddings PREFIX"},
+    Flag{"layout", "--layout", "--layout nchw"},
+    Flag{"duplicates", "--replace", "--replace replaces it"},
     Flag{"matcher", "--matcher", "--matcher cpu"},
-    Flag{"model", "--model", "--model names it"},
+    Flag{"model", "--model", "--model names its file"},
     Flag{"out", "--out", "--out RUN"},
-    Flag{"resume", "--resume", "--resume goes on with it"},
-    Flag{"skip_bad", "--skip-bad", "--skip-bad goes on without it"},
-    Flag{"storage", "--storage", "--storage float16 takes half of it"},
+    Flag{"read_only", "--read-only", "--read-only serves it as it is"},
+    Flag{"resume", "--resume", "--resume continues it"},
+    Flag{"skip_bad", "--skip-bad", "--skip-bad skips it"},
+    Flag{"skip_bad_resume", "--resume", "--skip-bad --resume skips it and goes on"},
+    Flag{"storage", "--storage", "--storage float16 needs half of it"},
 };
 
 // "diml index build": the innermost one was named last.
@@ -38,8 +43,8 @@ const CLI::App& innermost(const CLI::App& command) {
 }  // namespace
 
 const char* const kExitCodes =
-    "Exit codes: 0 done; 1 it could not be done, and one line on standard error says why; 2 the "
-    "call itself is wrong; 70 a mistake of diml.";
+    "Exit codes: 0 success; 1 failure, with the reason in one line on standard error; 2 the "
+    "command line is wrong; 70 a bug of diml.";
 
 Error current_error() {
   try {
@@ -47,15 +52,14 @@ Error current_error() {
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return {ErrorKind::out_of_resources, "out of memory: take fewer images at a time", "storage"};
+    return {ErrorKind::out_of_resources, "out of memory: use fewer images at a time", "storage"};
   } catch (const std::filesystem::filesystem_error& error) {
     return system_error(error.path1().string() + ": cannot be used", error.code());
   } catch (const std::system_error& error) {  // threads that cannot be started
     return {kind_of_errno(error.code().value()), error.what()};
   } catch (const std::exception& error) {
     const std::string text = error.what();
-    return {ErrorKind::internal,
-            "an error that was not expected: " + text.substr(0, text.find('\n'))};
+    return {ErrorKind::internal, "unexpected error: " + text.substr(0, text.find('\n'))};
   }
 }
 
@@ -72,6 +76,14 @@ Error with_flag(const Error& error, const CLI::App& command) {
   }
   if (innermost(command).get_option_no_throw(flag) == nullptr) return error;
   return with_context(error, "", " (" + hint + ")");
+}
+
+Error with_work_kept(const Error& error, const std::string& kept) {
+  const std::string_view parameter = error.parameter();
+  const char* remedy = error.parameter();
+  if (parameter.empty()) remedy = "resume";
+  if (parameter == "skip_bad") remedy = "skip_bad_resume";  // neither would do alone
+  return {error.kind(), error.what() + ("; " + kept), remedy};
 }
 
 int exit_code_of(ErrorKind kind) {

@@ -7,12 +7,15 @@
 namespace diml::cli {
 
 // The exception that is being handled, as an error with a kind: the library's own as they are, the
-// standard library's by what they mean.
+// standard library's by their meaning.
 Error current_error();
 
-// With the flag that sets error.parameter(), where the command that ran has it: "(--skip-bad goes
-// on without it)".
+// With the flag that sets error.parameter(), where the command that ran has it: "(--skip-bad skips
+// it)".
 Error with_flag(const Error& error, const CLI::App& command);
+
+// After work that lies on disk and goes on with --resume. kept: "40 of 42 images are kept in e".
+Error with_work_kept(const Error& error, const std::string& kept);
 
 int exit_code_of(ErrorKind kind);
 

@@ -4,17 +4,22 @@
 
 #include "command.h"
 #include "diml/gallery.h"
+#include "engine/gallery_files.h"
 
 namespace diml::cli {
 
-// The subcommands of `diml index`. Each sets `chosen` to what it does when it was named.
+// The subcommands of `diml index`. Each sets `chosen` to its function when it is called.
 void define_index_build(CLI::App& command, Run& chosen);
 void define_index_add(CLI::App& command, Run& chosen);
+void define_index_sync(CLI::App& command, Run& chosen);  // with networks
 void define_index_remove(CLI::App& command, Run& chosen);
 void define_index_info(CLI::App& command, Run& chosen);
 void define_index_verify(CLI::App& command, Run& chosen);
 void define_index_export(CLI::App& command, Run& chosen);
 void define_index_cache(CLI::App& command, Run& chosen);
+
+// Says at the end how many lines of a file of metadata name no image of the call. file: its name.
+void tell_unused(const MetadataByPath& metadata, const std::string& file);
 
 // "12.3 MB", for people.
 std::string size_text(std::uint64_t bytes);

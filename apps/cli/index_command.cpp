@@ -1,4 +1,3 @@
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -6,10 +5,12 @@
 
 #include <unistd.h>
 
+#include "base/stopwatch.h"
 #include "diml/approximate_index.h"
 #include "diml/error.h"
-#include "diml/gallery_files.h"
+#include "engine/gallery_files.h"
 #include "gallery_command.h"
+#include "options.h"
 #include "progress_bar.h"
 
 namespace diml::cli {
@@ -38,32 +39,48 @@ void add_json(CLI::App& command, Options& options) {
   command.add_option("--json", options.json, "For programs; - for standard output");
 }
 
-// A file whose inner structure is damaged ends the process that walks through it: say what it was.
-// Only functions that a signal handler may call.
+// A file with a damaged inner structure kills the process that reads it: report the reason. Only
+// functions that a signal handler may call.
 extern "C" void tell_damage(int) {
   constexpr char kText[] =
-      "diml index: the gallery's data.mdb is damaged in its structure: take a copy from a backup, "
-      "or build the gallery anew\n";
+      "diml index: the structure of the gallery's data.mdb is damaged: restore it from a backup, "
+      "or build the gallery again\n";
   [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, kText, sizeof(kText) - 1);
   ::_exit(1);
 }
 
+std::optional<std::int64_t> find_path(const GridSnapshot& snapshot, const std::string& path) {
+  const std::optional<std::int64_t> id = snapshot.find(path);
+  if (id) return id;
+  return snapshot.find(std::filesystem::absolute(path).lexically_normal().string());
+}
+
+// One path, or several with commas between them. A name may contain commas itself, so the whole
+// text is tried first.
+std::vector<std::int64_t> named_by(const GridSnapshot& snapshot, const std::string& text) {
+  if (const auto whole = find_path(snapshot, text)) return {*whole};
+  std::vector<std::int64_t> ids;
+  for (const std::string& path : CLI::detail::split(text, ',')) {
+    const auto id = find_path(snapshot, path);
+    if (!id) {
+      const std::string missing = ids.empty() ? text : path;
+      throw Error(ErrorKind::not_found,
+                  "the gallery has no image " + missing + ": nothing was removed");
+    }
+    ids.push_back(*id);
+  }
+  return ids;
+}
+
 void run_remove(const Options& options) {
   if (options.ids.empty() && options.paths.empty()) {
-    throw Error("name what goes: --ids 3,17 or --paths a.jpg,b.jpg");
+    throw Error("name the images to remove: --ids 3,17 or --paths a.jpg,b.jpg");
   }
   JsonOutput output(options.json);
   const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery, StoreAccess::write);
   std::vector<std::int64_t> ids = options.ids;
   for (const std::string& path : options.paths) {
-    const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
-    std::optional<std::int64_t> id = snapshot->find(path);
-    if (!id) id = snapshot->find(std::filesystem::absolute(path).lexically_normal().string());
-    if (!id) {
-      throw Error(ErrorKind::not_found,
-                  options.gallery + ": has no image " + path + ": nothing was removed");
-    }
-    ids.push_back(*id);
+    for (const std::int64_t id : named_by(*gallery->snapshot(), path)) ids.push_back(id);
   }
   gallery->remove(ids);
   const std::size_t left = gallery->snapshot()->size();
@@ -73,7 +90,7 @@ void run_remove(const Options& options) {
   std::printf("%zu removed, %zu left in %s\n", removed, left, options.gallery.c_str());
 }
 
-// Whether there is an index, and whether it is of this state of the gallery.
+// Whether there is an index, and whether it is up to date.
 Json index_state(const std::string& folder, const GridSnapshot& snapshot) {
   const std::string path = index_file(folder);
   if (!std::filesystem::exists(path)) return nullptr;
@@ -94,8 +111,11 @@ void run_info(const Options& options) {
   const GridFormat& format = gallery->format();
   const GridStore::Space space = gallery->space();
   const StoredVectors vectors = snapshot->vectors();
-  std::set<std::int64_t> labels(vectors.labels.begin(), vectors.labels.end());
-  labels.erase(-1);
+  std::set<std::string, std::less<>> labels;
+  snapshot->visit(0, [&](std::int64_t, std::string_view label, const void*) {
+    if (!label.empty() && !labels.contains(label)) labels.emplace(label);
+    return true;
+  });
   Json json = {{"gallery", options.gallery},
                {"items", snapshot->size()},
                {"labels", labels.size()},
@@ -121,7 +141,7 @@ void run_info(const Options& options) {
   }
   std::printf(", %zu labels\n", labels.size());
   std::printf("grids      %s, %s cells\n", shape_text(format).c_str(), name_of(format.type));
-  std::printf("on disk    %s, of which %s wait to be used again; revision %llu\n",
+  std::printf("on disk    %s, of which %s are free for reuse; revision %llu\n",
               size_text(space.used).c_str(), size_text(space.free).c_str(),
               static_cast<unsigned long long>(snapshot->revision()));
   std::printf("model      %s\n", format.embedding.empty() ? "unknown" : format.model.c_str());
@@ -165,9 +185,9 @@ void run_verify(const Options& options) {
     if (!ids.empty()) ids += ',';
     ids += std::to_string(id);
   }
-  const std::string remedy = ids.empty() ? "build it anew"
+  const std::string remedy = ids.empty() ? "build it again"
                                          : "'diml index remove " + options.gallery + " --ids " +
-                                               ids + "' takes out what is damaged; add it again";
+                                               ids + "' removes the damaged images; add them again";
   throw Error(ErrorKind::damaged,
               options.gallery + ": " + std::to_string(found.faults.size()) + " faults: " + remedy);
 }
@@ -183,23 +203,24 @@ void run_export(const Options& options) {
 }
 
 void run_cache(const Options& options) {
-  if (options.threads < 0) throw Error("--threads must be 0 (all cores) or more");
   const IndexKind kind = index_kind_from(options.kind);
   JsonOutput output(options.json);
   const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery);
   const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
   const StoredVectors all = snapshot->vectors();
   const VectorsView vectors{all.globals.data(), all.ids.size(), gallery->format().dim};
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const auto index = build_index(kind, vectors, all.ids, {snapshot->birth(), snapshot->revision()},
-                                 options.threads);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+                                 options.threads, progress_bar("index"));
+  const double seconds = watch.seconds();
   Json recall;
+  const Progress judged = progress_bar("recall");
   for (const std::size_t depth : {1, 10, 100}) {
+    judged(recall.size(), 3);
     recall[std::to_string(depth)] =
         recall_of(*index, vectors, all.ids, depth, 1000, options.threads);
   }
+  judged(3, 3);
   index->save(index_file(options.gallery));
   const std::uintmax_t bytes = std::filesystem::file_size(index_file(options.gallery));
   output.write({{"kind", name_of(kind)},
@@ -230,10 +251,17 @@ std::string size_text(std::uint64_t bytes) {
   return text;
 }
 
+void tell_unused(const MetadataByPath& metadata, const std::string& file) {
+  const std::size_t unused = unused_lines(metadata);
+  if (unused == 0) return;
+  tell_at_end(file + ": " + std::to_string(unused) + " of " + std::to_string(metadata.size()) +
+              " paths name none of these images and were not used");
+}
+
 void define_index_remove(CLI::App& command, Run& chosen) {
   const auto options = with_gallery(command, "diml index remove photos.gallery --ids 3,17");
   command.add_option("--ids", options->ids, "Ids, with commas between them")->delimiter(',');
-  command.add_option("--paths", options->paths, "Paths, with commas between them")->delimiter(',');
+  command.add_option("--paths", options->paths, "Paths, with commas or spaces between them");
   add_json(command, *options);
   command.callback([options, &chosen] { chosen = [options] { run_remove(*options); }; });
 }
@@ -259,29 +287,31 @@ void define_index_export(CLI::App& command, Run& chosen) {
 
 void define_index_cache(CLI::App& command, Run& chosen) {
   const auto options = with_gallery(command, "diml index cache photos.gallery --kind hnsw");
-  command.add_option("--kind", options->kind, "hnsw (near exact) or ivf-pq (small)")
-      ->capture_default_str();
-  command.add_option("--threads", options->threads, "Threads; 0 for all cores")
-      ->capture_default_str();
+  command.add_option("--kind", options->kind, "hnsw (near exact) or ivf-pq (small)");
+  define_threads(command, options->threads);
   add_json(command, *options);
   command.callback([options, &chosen] { chosen = [options] { run_cache(*options); }; });
 }
 
 Run define_index(CLI::App& command) {
-  command.require_subcommand(0, 1);  // no word and a wrong one are told apart
+  command.require_subcommand(0, 1);  // a missing and a wrong word give different errors
   auto chosen = std::make_shared<Run>();
   const auto add = [&](const char* name, const char* about, void (*define)(CLI::App&, Run&)) {
     define(*command.add_subcommand(name, about), *chosen);
   };
-  add("build", "A gallery of photos, or of grids on disk", define_index_build);
-  add("add", "More of them into a gallery", define_index_add);
-  add("remove", "Images out of a gallery", define_index_remove);
+  add("build", "Build a gallery of photos, or of grids on disk", define_index_build);
+  add("add", "Add images to a gallery", define_index_add);
+#if DIML_HAS_NETWORKS
+  add("sync", "Bring a gallery up to date with a folder", define_index_sync);
+#endif
+  add("remove", "Remove images from a gallery", define_index_remove);
   add("info", "What a gallery holds", define_index_info);
-  add("verify", "Whether everything is as it was written", define_index_verify);
-  add("export", "Grids, labels and texts as files", define_index_export);
-  add("cache", "An approximate index for large galleries", define_index_cache);
+  add("verify", "Check a gallery for damage", define_index_verify);
+  add("export", "Write grids, labels and texts to files", define_index_export);
+  add("cache", "Build an approximate index for large galleries", define_index_cache);
   return [chosen] {
-    if (!*chosen) throw CLI::RequiredError("build, add, remove, info, verify, export or cache");
+    if (!*chosen)
+      throw CLI::RequiredError("build, add, remove, sync, info, verify, export or cache");
     (*chosen)();
   };
 }

@@ -2,7 +2,7 @@
 
 namespace diml::cli {
 
-// While it lives, Ctrl-C and SIGTERM ask for an end at the next good place instead of killing the
+// While it exists, Ctrl-C and SIGTERM request a stop at the next safe point instead of killing the
 // program; a second Ctrl-C kills it as usual.
 class Interrupt {
  public:

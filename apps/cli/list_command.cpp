@@ -5,8 +5,8 @@
 #include "diml/dataset.h"
 #include "diml/error.h"
 #if DIML_HAS_NETWORKS
-#include "diml/architecture.h"
-#include "diml/fetch_model.h"
+#include "engine/fetch_model.h"
+#include "models/architecture.h"
 #endif
 #if DIML_HAS_TRAINING
 #include "engine/torch_plugin.h"
@@ -15,7 +15,7 @@
 namespace diml::cli {
 namespace {
 
-// A line of any family's table; what a family has not is empty.
+// A line of any family's table; fields that a family does not have are empty.
 struct Row {
   std::string name;
   std::string about;
@@ -106,7 +106,7 @@ Json to_json(const Rows& rows) {
   return json;
 }
 
-// Columns as wide as they must be; a column with nothing in it is left out.
+// Columns as wide as needed; an empty column is left out.
 void print(const Rows& rows) {
   std::vector<std::vector<std::string>> lines = {{"name", "miner", "numbers", "what it is"}};
   for (const Row& row : rows) {

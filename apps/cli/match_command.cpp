@@ -3,11 +3,11 @@
 #include <iostream>
 #include <optional>
 
+#include "base/npy.h"
 #include "command.h"
 #include "diml/error.h"
-#include "diml/grid_files.h"
 #include "diml/matcher.h"
-#include "diml/npy.h"
+#include "engine/grid_files.h"
 #include "options.h"
 #include "progress_bar.h"
 
@@ -30,12 +30,13 @@ struct MatchCommand {
   void run() const;
 };
 
-// How the pairs came out, all together.
+// A summary of all pairs.
 struct Summary {
   std::size_t pairs = 0;
   std::size_t unconverged = 0;
   std::size_t uniform_marginals = 0;
   std::size_t log_domain = 0;
+  std::size_t without_prior = 0;  // where one was wanted, but its fit was not trusted
   double iterations = 0.0;
   int most_iterations = 0;
   double largest_gap = 0.0;
@@ -45,18 +46,20 @@ struct Summary {
     unconverged += report.converged ? 0 : 1;
     uniform_marginals += report.fallbacks.uniform_source || report.fallbacks.uniform_target ? 1 : 0;
     log_domain += report.fallbacks.log_domain ? 1 : 0;
+    without_prior += report.prior && !report.prior->trusted() ? 1 : 0;
     iterations += report.iterations;
     most_iterations = std::max(most_iterations, report.iterations);
     if (report.bracket) largest_gap = std::max(largest_gap, report.bracket->gap());
   }
 
-  Json to_json(bool certified) const {
+  Json to_json(bool certified, bool with_prior) const {
     Json json = {{"pairs", pairs},
                  {"unconverged", unconverged},
                  {"uniform_marginals", uniform_marginals},
                  {"log_domain", log_domain},
                  {"mean_iterations", pairs ? iterations / static_cast<double>(pairs) : 0.0},
                  {"most_iterations", most_iterations}};
+    if (with_prior) json["without_prior"] = without_prior;
     if (certified) json["largest_duality_gap"] = largest_gap;
     return json;
   }
@@ -74,6 +77,11 @@ std::string report_line(const Pair& pair, float score, const PairReport& report)
     std::snprintf(line, sizeof line, ",%.9g,%.9g", report.bracket->lower, report.bracket->upper);
     text += line;
   }
+  if (report.prior) {
+    std::snprintf(line, sizeof line, ",%s,%.6g", name_of(report.prior->doubt),
+                  report.prior->support);
+    text += line;
+  }
   return text + "\n";
 }
 
@@ -85,10 +93,11 @@ void MatchCommand::run() const {
   }
   const bool distance = quantity == "distance";
   if (distance && !plans.empty()) throw Error("--plans goes with --quantity similarity");
-  const std::unique_ptr<Matcher> matcher = make_matcher(match.matcher, {match.threads});
+  const std::unique_ptr<Matcher> matcher = make_matcher(match.backend, {match.threads});
   expect_own_files({grids.cells, grids.globals, pairs}, {out, plans, report, json});
-  const GridSet set = load_grids(grids.cells, grids.globals, cell_type_from(grids.storage),
-                                 match.threads, progress_bar("load"));
+  const LoadedGrids loaded = grids.read(match.threads);
+  const GridSet& set = loaded.grids;
+  params.source_shape = params.target_shape = loaded.shape();
   const std::vector<Pair> all_pairs = load_pairs(pairs, set.size());
   const std::size_t plan_size = set.cells_per_grid() * set.cells_per_grid();
 
@@ -106,7 +115,8 @@ void MatchCommand::run() const {
     report_file->write(
         std::string("source,target,") + quantity +
         ",iterations,marginal_error,converged,uniform_source,uniform_target,log_domain" +
-        (certify ? ",cost_lower,cost_upper\n" : "\n"));
+        (certify ? ",cost_lower,cost_upper" : "") +
+        (params.prior != Prior::none ? ",prior_doubt,prior_support\n" : "\n"));
   }
 
   JsonOutput json_output(json);
@@ -135,11 +145,11 @@ void MatchCommand::run() const {
       summary.add(reports[k]);
       if (report_file) report_file->write(report_line(some[k], scores[k], reports[k]));
     }
-    if (progress) progress(first + some.size(), all_pairs.size());
+    progress(first + some.size(), all_pairs.size());
   }
   if (plan_file) plan_file->commit();
   if (report_file) report_file->commit();
-  json_output.write(summary.to_json(certify));
+  json_output.write(summary.to_json(certify, params.prior != Prior::none));
   score_file.commit();
 
   if (!json_output.takes_standard_output()) {
@@ -151,7 +161,11 @@ void MatchCommand::run() const {
     }
     if (summary.uniform_marginals > 0) {
       std::cout << summary.uniform_marginals
-                << " had no positive correlation on a side: uniform there\n";
+                << " had no positive correlation on one side: its weights are uniform\n";
+    }
+    if (summary.without_prior > 0) {
+      std::cout << summary.without_prior
+                << " have no prior: the fit was not to be trusted, their plans are plain\n";
     }
     if (certify) std::cout << "largest duality gap " << summary.largest_gap << "\n";
   }
@@ -170,8 +184,7 @@ Run define_match(CLI::App& command) {
   command.add_option("--plans", options->plans,
                      "Transport plans, .npy float32 [pairs, cells, cells]");
   options->match.define(command);
-  command.add_option("--quantity", options->quantity, "similarity, or distance (sum of T_ij d_ij)")
-      ->capture_default_str();
+  command.add_option("--quantity", options->quantity, "similarity, or distance (sum of T_ij d_ij)");
   command.add_option("--report", options->report, "How each pair was solved, .csv");
   command.add_flag("--certify", options->certify,
                    "Bracket each pair's least transport cost by a duality gap");

@@ -1,64 +1,57 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "diml/dataset.h"
 #include "diml/embedder.h"
-#include "diml/labelled_images.h"
+#include "diml/evaluate_dataset.h"
 
 namespace diml::cli {
 
-// How photos enter a network, where that is not for the weights to say.
-struct PreprocessingOptions {
-  std::map<std::string, std::string> values;
+// --resize, --crop, --channels, --mean and --std, into overrides of the weights' own.
+void define_preprocessing(CLI::App& command, std::map<std::string, std::string>& overrides);
 
-  void define(CLI::App& command);
-};
-
-// A trained network and how it is run, for every command that embeds images.
+// A trained network and how it runs, for every command that embeds images.
 struct NetworkOptions {
-  std::string model;
-  std::string backend = "auto";
-  std::string precision = "float32";
-  std::string pooling = "align";
-  bool no_projection = false;
-  std::size_t grid = 4;
-  std::string device = "cpu";
-  std::size_t batch = 0;  // 0 for what suits the device; after open() what it is
-  PreprocessingOptions preprocessing;
+  EmbeddingParams params{};
 
   void define(CLI::App& command);
-  void define_running(CLI::App& command);  // the part of it that says how, not what
-  Embedder open(int threads);
-
-  // After open(): everything that the numbers depend on besides the images, in one line.
-  const std::string& description() const { return description_; }
-
- private:
-  std::string description_;
+  void define_running(CLI::App& command);  // options of how the network runs
+  // The same for the model of a gallery.
+  void define_running_of_gallery(CLI::App& command);
+  EmbeddingParams with_threads(int threads) const;
 };
+
+// All settings that affect the results, besides the images, in one line.
+std::string description_of(const Embedder& embedder);
 
 // Images by data set or by folder or list.
 struct ImageOptions {
   std::string dataset;
   std::string root;
-  std::string split = "test";
+  std::optional<Split> split{};  // none: what the data set's protocol evaluates
   std::string images;
   bool skip_bad = false;
 
-  void define_dataset(CLI::App& command);
+  void define_dataset(CLI::App& command,
+                      const std::string& default_split =
+                          "test for cub200, cars196, sop, critters and csv, all for a folder");
   void define_images(CLI::App& command);
+  // Says on standard error how many images are left out, and why.
   LabelledImages load() const;
+  Split chosen_split() const { return split ? *split : dataset_kind(dataset).evaluated; }
   BadImages bad() const { return skip_bad ? BadImages::skip : BadImages::stop; }
 };
 
-// Of everything that the grids of these images depend on. description: NetworkOptions'.
+// A hash of everything that the grids of these images depend on. description: description_of().
 std::string fingerprint_of(const LabelledImages& images, const std::string& description);
 
-// What --skip-bad left out, on standard error: how many, and which.
+// The images that --skip-bad skipped, on standard error: how many, and which.
 void report_bad(const std::vector<std::string>& reasons, std::size_t total,
                 const std::string& complete_list);
 

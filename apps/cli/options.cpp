@@ -3,47 +3,68 @@
 #include <filesystem>
 #include <system_error>
 
+#include "command.h"
 #include "diml/error.h"
+#include "progress_bar.h"
 
 namespace diml::cli {
 
-void MatchOptions::define(CLI::App& command) {
+void MatchOptions::define(CLI::App& command, const std::string& flags) {
+  TransportParams& transport = match.transport;
+  add_choice(command, "--marginals", match.marginals, marginal_rule_from,
+             "Weights of the cells: cross_correlation or uniform");
+  command.add_option("--lambda", transport.lambda, "Entropic regularisation, at least 0.001");
+  add_choice(command, flags, backend, backend_from,
+             "auto, cuda, cpu, reference (slow, double) or exact (no entropy: each part goes to "
+             "one or few others)");
   command
-      .add_option("--marginals", marginals, "Weights of the cells: cross_correlation or uniform")
-      ->capture_default_str();
-  command.add_option("--lambda", transport.lambda, "Entropic regularisation, at least 0.001")
-      ->capture_default_str();
-  command
-      .add_option("--matcher", matcher,
-                  "auto, cuda, cpu, reference (slow, double) or exact (no entropy)")
-      ->capture_default_str();
-  command.add_option("--tolerance", transport.tolerance, "L1 marginal error at which a pair stops")
-      ->capture_default_str();
-  command.add_option("--max-iterations", transport.max_iterations, "Sinkhorn iterations at most")
-      ->capture_default_str();
-  command.add_option("--threads", threads, "Threads; 0 for all cores")->capture_default_str();
+      .add_option_function<std::string>(
+          "--prior",
+          [this](const std::string& text) {
+            match.prior = prior_from(text);
+            // A GPU has no prior.
+            if (backend == Backend::fastest) backend = fastest_of_one_pair();
+          },
+          "What is expected of a plan: none, or affine (neighbours stay neighbours; matchers cpu "
+          "and reference)")
+      ->type_name(choices_of(prior_from))
+      ->default_str(name_of(match.prior));
+  command.add_option("--tolerance", transport.tolerance, "L1 marginal error at which a pair stops");
+  command.add_option("--max-iterations", transport.max_iterations, "Sinkhorn iterations at most");
+  define_threads(command, threads);
+}
+
+void define_threads(CLI::App& command, int& threads) {
+  const auto take = [&threads](int wanted) {
+    if (wanted < 0) throw Error("--threads must be 0 (all cores) or more");
+    threads = wanted;
+  };
+  command.add_option_function<int>("--threads", take, "Threads; 0 for all cores")
+      ->default_str(std::to_string(threads));
 }
 
 void define_weights(CLI::App& command, ScoreWeights& weights) {
-  command
-      .add_option("--global-weight", weights.global, "Of the cosine, in what orders the re-ranked")
-      ->capture_default_str();
-  command
-      .add_option("--structural-weight", weights.structural,
-                  "Of the structural similarity, likewise")
-      ->capture_default_str();
+  command.add_option("--global-weight", weights.global,
+                     "Of the cosine, in the score of re-ranked images");
+  command.add_option("--structural-weight", weights.structural,
+                     "Of the structural similarity, in the same score");
 }
 
 MatchParams MatchOptions::params() const {
-  if (threads < 0) throw Error("--threads must be 0 (all cores) or more");
-  MatchParams params{marginal_rule_from(marginals), transport, Certificate::none};
+  MatchParams params = match;
+  params.transport.backend = backend;
   check_params(params.transport);
+  check_prior(params, backend);
   return params;
 }
 
 void GridOptions::define(CLI::App& command) {
-  command.add_option("--cells", cells, "Cells, .npy float [images, cells, dimensions]");
-  // An empty name is an unset shell variable, not a wish for the mean.
+  command.add_option("--cells", cells,
+                     "Cells, .npy float [images, cells, dimensions], or feature maps [images, "
+                     "dimensions, rows, columns] or [images, rows, columns, dimensions]");
+  add_choice(command, "--layout", layout, cell_layout_from,
+             "How the cells lie: auto, nrd, nchw or nhwc");
+  // An empty name is an unset shell variable, not a request for the mean.
   const auto named = [](const std::string& path) {
     return path.empty() ? std::string("is empty: name a file or leave the option out")
                         : std::string();
@@ -53,18 +74,22 @@ void GridOptions::define(CLI::App& command) {
           "--globals", globals,
           "Global vectors, .npy float [images, dimensions]; the mean of the cells without it")
       ->check(CLI::Validator(named, ""));
-  command
-      .add_option("--storage", storage,
-                  "How cells are held in memory: float32, float16 (half the memory) or bfloat16 "
-                  "(also faster on "
-                  "some CPUs)")
-      ->capture_default_str();
+  add_choice(command, "--storage", storage, cell_type_from,
+             "Type of cells in memory: float32, float16 (half the memory) or bfloat16 (also faster "
+             "on some CPUs)");
+}
+
+LoadedGrids GridOptions::read(int threads, const std::vector<std::size_t>& images) const {
+  LoadedGrids loaded =
+      load_grids({cells, globals, layout, storage, threads, images}, progress_bar("load"));
+  if (!loaded.layout.empty()) tell_at_end(loaded.layout);
+  return loaded;
 }
 
 std::pair<std::string, std::string> setting_from(const std::string& text, const char* example) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) {
-    throw Error("--set " + text + ": name=value is wanted, such as " + example);
+    throw Error("--set " + text + ": use name=value, such as " + example);
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
 }

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "messages.h"
+
 namespace diml::cli {
 
 namespace {
@@ -50,7 +52,7 @@ class Bar {
 }  // namespace
 
 Progress progress_bar(std::string label) {
-  if (!isatty(STDERR_FILENO)) return {};
+  if (!isatty(STDERR_FILENO) || !is_shown(LogLevel::info)) return {};
   return [bar = std::make_shared<Bar>(std::move(label))](std::size_t done, std::size_t total) {
     bar->show(done, total);
   };

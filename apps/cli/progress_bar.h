@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "diml/threads.h"
+#include "diml/progress.h"
 
 namespace diml::cli {
 
-// A progress bar on standard error when that is a terminal, nothing elsewhere. The bar goes when
-// the work is done.
+// A progress bar on standard error when that is a terminal, nothing elsewhere. The bar is erased
+// when the work is done.
 Progress progress_bar(std::string label);
 
 }  // namespace diml::cli

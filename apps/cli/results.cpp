@@ -21,25 +21,95 @@ void add_metrics(Json& json, const RetrievalMetrics& metrics,
   json["recall_at"] = recall;
 }
 
+Json json_of(const Interval& interval) {
+  return Json::array({kPercent * interval.low, kPercent * interval.high});
+}
+
+Json json_of(const MetricIntervals& intervals) {
+  return {{"p_at_1", json_of(intervals.p_at_1)},
+          {"r_precision", json_of(intervals.r_precision)},
+          {"map_at_r", json_of(intervals.map_at_r)}};
+}
+
+Json json_of(const RerankGain& gain) {
+  Json json = {{"rerank", gain.rerank},
+               {"over", 0},
+               {"p_at_1", kPercent * gain.p_at_1},
+               {"r_precision", kPercent * gain.r_precision},
+               {"map_at_r", kPercent * gain.map_at_r}};
+  if (gain.intervals) json["intervals"] = json_of(*gain.intervals);
+  json["fixed"] = gain.fixed;
+  json["broken"] = gain.broken;
+  json["same"] = gain.same;
+  json["summary"] = gain.summary();
+  return json;
+}
+
+void print_intervals(const char* of, std::size_t rerank, const MetricIntervals& intervals,
+                     const char* format) {
+  std::printf("%4s%8zu", of, rerank);
+  for (const Interval& interval : {intervals.p_at_1, intervals.r_precision, intervals.map_at_r}) {
+    char text[64];
+    std::snprintf(text, sizeof(text), format, kPercent * interval.low, kPercent * interval.high);
+    std::printf(" %18s", text);
+  }
+  std::printf("\n");
+}
+
+void print_comparison(const Evaluation& evaluation, const Comparison& comparison) {
+  const DepthComparison& depths = comparison.depths;
+  if (!depths.intervals.empty()) {
+    std::printf("\n%g %% intervals, from %zu resamples of the queries (seed %llu):\n\n",
+                kPercent * comparison.bootstrap.level, comparison.bootstrap.resamples,
+                static_cast<unsigned long long>(comparison.bootstrap.seed));
+    std::printf("%4s%8s %18s %18s %18s\n", "", "rerank", "P@1", "RP", "MAP@R");
+    for (std::size_t r = 0; r < evaluation.results.size(); ++r) {
+      print_intervals("", evaluation.results[r].rerank, depths.intervals[r], "%.2f to %.2f");
+    }
+    for (const RerankGain& gain : depths.gains) {
+      if (gain.intervals) print_intervals("gain", gain.rerank, *gain.intervals, "%+.2f to %+.2f");
+    }
+  }
+  if (!depths.gains.empty()) std::printf("\n");
+  for (const RerankGain& gain : depths.gains) std::printf("%s\n", gain.summary().c_str());
+}
+
 }  // namespace
 
-Json to_json(const Evaluation& evaluation, bool per_class) {
+Json to_json(const Evaluation& evaluation, const Comparison& comparison, bool per_class,
+             const std::vector<std::string>& class_names, bool labels_are_names) {
   Json json = {{"queries", evaluation.queries},
                {"left_out", evaluation.left_out},
+               {"unlabelled", evaluation.unlabelled},
                {"gallery", evaluation.gallery}};
   json["results"] = Json::array();
-  for (const RerankResult& result : evaluation.results) {
+  const std::vector<MetricIntervals>& intervals = comparison.depths.intervals;
+  for (std::size_t r = 0; r < evaluation.results.size(); ++r) {
+    const RerankResult& result = evaluation.results[r];
     Json one = {{"rerank", result.rerank}};
     add_metrics(one, result.metrics, evaluation.recall_ks);
+    if (!intervals.empty()) one["intervals"] = json_of(intervals[r]);
     if (per_class) {
       one["classes"] = Json::array();
       for (const auto& [label, metrics] : result.per_class) {
-        Json of_class = {{"label", label}, {"queries", metrics.queries}};
+        const auto place = static_cast<std::size_t>(label);
+        const bool named = label >= 0 && place < class_names.size();
+        Json of_class = {
+            {"label", named && labels_are_names ? class_names[place] : std::to_string(label)},
+            {"queries", metrics.queries}};
+        if (named) of_class["name"] = class_names[place];
         add_metrics(of_class, metrics, evaluation.recall_ks);
         one["classes"].push_back(std::move(of_class));
       }
     }
     json["results"].push_back(std::move(one));
+  }
+  json["gains"] = Json::array();
+  for (const RerankGain& gain : comparison.depths.gains) json["gains"].push_back(json_of(gain));
+  if (!intervals.empty()) {
+    json["confidence"] = {{"level", kPercent * comparison.bootstrap.level},
+                          {"resamples", comparison.bootstrap.resamples},
+                          {"seed", comparison.bootstrap.seed}};
   }
   if (evaluation.nmi) json["nmi"] = kPercent * *evaluation.nmi;
   json["seconds"] = {{"first_stage", evaluation.first_stage_seconds},
@@ -47,13 +117,16 @@ Json to_json(const Evaluation& evaluation, bool per_class) {
   return json;
 }
 
-void print_table(const Evaluation& evaluation) {
+void print_table(const Evaluation& evaluation, const Comparison& comparison) {
   std::printf("%zu queries", evaluation.queries);
   if (evaluation.gallery != evaluation.queries + evaluation.left_out) {
     std::printf(" in a gallery of %zu", evaluation.gallery);
   }
   if (evaluation.left_out > 0) {
     std::printf(" (%zu left out: no other image of their class to find)", evaluation.left_out);
+  }
+  if (evaluation.unlabelled > 0) {
+    std::printf("; %zu images without a label took no part", evaluation.unlabelled);
   }
   std::printf("\n\n%8s %8s %8s %8s %10s %10s", "rerank", "P@1", "RP", "MAP@R", "RP paper",
               "MAP paper");
@@ -71,6 +144,7 @@ void print_table(const Evaluation& evaluation) {
     }
     std::printf("\n");
   }
+  print_comparison(evaluation, comparison);
   if (evaluation.nmi) std::printf("\nNMI %.2f\n", kPercent * *evaluation.nmi);
   std::printf("\nfirst stage %.2f s, re-ranking %.2f s\n", evaluation.first_stage_seconds,
               evaluation.rerank_seconds);

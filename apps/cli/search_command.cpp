@@ -1,40 +1,36 @@
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 
+#include "base/npy.h"
+#include "base/stopwatch.h"
 #include "contact_sheet.h"
 #include "diml/error.h"
-#include "diml/gallery_files.h"
 #include "diml/searcher.h"
+#include "engine/gallery_files.h"
 #include "gallery_command.h"
+#include "hit_files.h"
+#include "interrupt.h"
+#include "messages.h"
 #include "options.h"
+#include "progress_bar.h"
+#include "search_queries.h"
 #if DIML_HAS_NETWORKS
-#include "gallery_model.h"
+#include "calibrated.h"
+#include "diml/gallery_images.h"
+#include "network_options.h"
 #endif
 
 namespace diml::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// What is asked for: grids, and what they are called.
-struct Queries {
-  GridSet grids;  // of images and files; those of the gallery itself lie in it
-  std::vector<std::string> names;
-  std::vector<std::vector<std::uint8_t>> thumbnails;
-  std::vector<std::int64_t> exclude;  // themselves, where they are in the gallery
-};
-
 struct SearchCommand {
   std::string gallery;
   std::vector<std::string> images;
+  bool skip_bad = false;
   std::vector<std::int64_t> ids;
   std::string embeddings;
+  std::vector<std::string> where;
   std::size_t top = 10;
   std::size_t rerank = 100;
   std::string first_stage = "exact";
@@ -42,153 +38,205 @@ struct SearchCommand {
   ScoreWeights weights{};
   std::string json;
   std::string html;
+  std::string csv;
+  std::string jsonl;
 #if DIML_HAS_NETWORKS
   NetworkOptions network;
+  bool no_calibration = false;
 #endif
+  const CLI::App* command = nullptr;  // tells which options were given
 
   void run();
 
  private:
   void check() const;
-  Queries of_images(const GridStore& from) const;
-  Queries of_files(const GridStore& from) const;
+  // Whether all queries were asked.
+  bool ask(const GridStore& from, const GridSnapshot& snapshot, const TakeBatch& take,
+           const Progress& progress);
+  void tell_what_is_left_out(const GridStore& from) const;
+  bool prints() const { return json != "-" && csv.empty() && jsonl.empty(); }
+
+  Filter filter_;
+  std::size_t admitted_ = 0;
+  std::size_t asked_ = 0;
+  std::size_t without_hits_ = 0;
+  std::vector<std::string> bad_;  // why photos could not be read
 };
 
 void SearchCommand::check() const {
   const int ways = (images.empty() ? 0 : 1) + (ids.empty() ? 0 : 1) + (embeddings.empty() ? 0 : 1);
   if (ways != 1) {
-    throw Error("name what to look for, in one way: image files, --id 17, or --embeddings PREFIX");
+    throw Error(
+        "name the queries in one way: image files or a folder, --id 17, or --embeddings PREFIX");
+  }
+  if ((json == "-") + (csv == "-") + (jsonl == "-") > 1) {
+    throw Error(
+        "standard output takes one of --json, --csv and --jsonl: name files for the others");
   }
   if (top < 1) throw Error("--top must be at least 1");
 }
 
-Queries SearchCommand::of_images([[maybe_unused]] const GridStore& from) const {
+bool SearchCommand::ask(const GridStore& from, const GridSnapshot& snapshot, const TakeBatch& take,
+                        const Progress& progress) {
+  if (!ids.empty()) return ask_items(snapshot, ids, take, progress);
+  if (!embeddings.empty()) return ask_embeddings(from, embeddings, take, progress);
 #if DIML_HAS_NETWORKS
-  OpenedEmbedder opened = open_embedder_of(from, settings_of(network, match.threads));
-  Queries queries;
-  std::vector<Crop> crops;
-  for (const std::string& path : images) {
-    const Image image = read_image(path, {.orientation = Orientation::exif});
-    queries.thumbnails.push_back(make_thumbnail(image));
-    crops.push_back(opened.embedder.crop(image));
+  const std::vector<std::string> photos = photos_of(images);
+  Embedder embedder = open_embedder_of(from, network.with_threads(match.threads));
+  const bool whole = ask_photos(embedder, from.format().type, photos,
+                                {skip_bad ? BadImages::skip : BadImages::stop, !html.empty()}, take,
+                                progress, bad_);
+  if (bad_.size() == photos.size()) {
+    throw Error(bad_.front() +
+                (photos.size() > 1 ? " (and none of the other photos can be read)" : ""));
   }
-  queries.names = images;
-  queries.grids = opened.embedder.embed(crops, from.format().type);
-  return queries;
+  return whole;
 #else
   throw Error(ErrorKind::unsupported,
               "this build does not embed photos: search by --id or --embeddings");
 #endif
 }
 
-Queries SearchCommand::of_files(const GridStore& from) const {
-  const EmbeddingSource source(embeddings);
-  Queries queries;
-  queries.grids = GridSet(source.size(), source.cells_per_grid(), source.dim(), from.format().type);
-  for (std::size_t i = 0; i < source.size(); ++i) {
-    source.read(i, queries.grids, i);
-    queries.names.push_back(source.path_of(i));
-  }
-  queries.thumbnails.resize(source.size());
-  return queries;
-}
-
 Json to_json(const Hit& hit, std::size_t rank) {
   return {{"rank", rank},
           {"id", hit.item.id},
           {"path", hit.item.path},
-          {"label", hit.item.label},
+          {"label", hit.item.label.empty() ? Json() : Json(hit.item.label)},
           {"global", hit.global},
           {"structural", hit.structural ? Json(*hit.structural) : Json(nullptr)},
           {"total", hit.total},
-          {"metadata", Json::parse(hit.item.metadata)}};
+          {"first_rank", hit.first_rank},
+          // Not parsed as Json, whose time grows with the square of the names.
+          {"metadata", nlohmann::json::parse(hit.item.metadata)}};
 }
 
+constexpr int kWidestLabel = 24;  // a longer one moves its line
+
 void print_hits(const std::string& name, const std::vector<Hit>& hits) {
-  std::printf("%s\n%4s %8s %8s %8s %8s %6s  %s\n", name.c_str(), "", "total", "global", "struct.",
-              "id", "label", "image");
+  int width = 6;
+  for (const Hit& hit : hits) {
+    width = std::clamp(static_cast<int>(text_length(hit.item.label)), width, kWidestLabel);
+  }
+  std::printf("%s\n%4s %8s %8s %8s %8s %*s  %s\n", name.c_str(), "", "total", "global", "struct.",
+              "id", width, "label", "image");
   for (std::size_t k = 0; k < hits.size(); ++k) {
     const Hit& hit = hits[k];
     char structural[16] = "-";
     if (hit.structural) {
       std::snprintf(structural, sizeof(structural), "%.4f", static_cast<double>(*hit.structural));
     }
-    const std::string label = hit.item.label < 0 ? "-" : std::to_string(hit.item.label);
-    std::printf("%4zu %8.4f %8.4f %8s %8lld %6s  %s\n", k + 1, static_cast<double>(hit.total),
+    const std::string label = hit.item.label.empty() ? "-" : hit.item.label;
+    // printf counts bytes, the column counts characters.
+    const int padded = width + static_cast<int>(label.size() - text_length(label));
+    std::printf("%4zu %8.4f %8.4f %8s %8lld %*s  %s\n", k + 1, static_cast<double>(hit.total),
                 static_cast<double>(hit.global), structural, static_cast<long long>(hit.item.id),
-                label.c_str(), hit.item.path.c_str());
+                padded, label.c_str(), hit.item.path.c_str());
+  }
+}
+
+void SearchCommand::tell_what_is_left_out(const GridStore& from) const {
+#if DIML_HAS_NETWORKS
+  report_bad(bad_, asked_ + bad_.size(), "");
+#endif
+  if (!filter_.empty() && admitted_ == 0) {
+    tell_at_end("no image of " + gallery + " satisfies " + filter_.text() + ": 0 of " +
+                std::to_string(from.snapshot()->size()) + " were searched");
+  } else if (without_hits_ > 0) {
+    tell_at_end(std::to_string(without_hits_) + " of " + std::to_string(asked_) +
+                " queries have no hits");
   }
 }
 
 void SearchCommand::run() {
   check();
+  filter_ = Filter(where);
   (void)match.params();
-  expect_own_files(images, {json, html});
+  expect_own_files(images, {json, html, csv, jsonl});
   JsonOutput output(json);
+  HitFiles files(csv, jsonl);
   std::unique_ptr<OutputFile> page;
   if (!html.empty()) page = std::make_unique<OutputFile>(html);
 
-  auto start = Clock::now();
+  Stopwatch watch;
   const std::shared_ptr<GridStore> from = open_gallery(gallery);
-  const Searcher search(from, {first_stage, match.matcher, match.threads});
-  // The new ones are compared one by one: that costs time, not hits.
+#if DIML_HAS_NETWORKS
+  if (const auto calibration = calibration_of(from->format())) {
+    const std::size_t side = shape_of_cells(from->format().cells_per_grid).rows;
+    const auto depth = use_calibration(calibration, side, *command, {match.match, weights});
+    if (depth) rerank = *depth;
+  }
+#endif
+  const Searcher search(from, {first_stage, match.backend, match.threads});
+  // New images are compared one by one: that costs time, but loses no hits.
   if (const std::size_t changed = search.beside_source(); changed > search.size() / 4) {
-    std::cerr << "diml search: " << changed << " images have come or gone since the "
-              << search.source() << " index was made: 'diml index cache " << gallery
-              << "' makes a new one\n";
+    say(LogLevel::warning, "diml search: " + std::to_string(changed) +
+                               " images were added or removed since the " + search.source() +
+                               " index was made: 'diml index cache " + gallery +
+                               "' makes a new one");
   }
-  const double open_seconds = seconds_since(start);
-  start = Clock::now();
+  admitted_ = filter_.empty() ? search.size() : search.admitted(filter_)->size();
+  const double open_seconds = watch.restart();
   const std::unique_ptr<GridSnapshot> snapshot = from->snapshot();
-  Queries queries;
-  std::vector<GridView> stored;
-  if (!ids.empty()) {
-    stored = snapshot->grids(ids);
-    queries.exclude = ids;
-    for (const std::int64_t id : ids) {
-      queries.names.push_back(snapshot->item(id).path);
-      queries.thumbnails.push_back(snapshot->thumbnail(id));
+  double search_seconds = 0.0;
+  Json queries = Json::array();
+  std::vector<SheetQuery> sheet;
+  const auto take = [&](const QueryBatch& batch) {
+    const Stopwatch of_batch;
+    const auto found =
+        search.search(batch.grids, top, batch.ids, {rerank, match.params(), weights}, filter_);
+    search_seconds += of_batch.seconds();
+    for (std::size_t q = 0; q < found.size(); ++q) {
+      Json one = {{"query", batch.names[q]}};
+      if (!batch.ids.empty()) one["id"] = batch.ids[q];
+      one["hits"] = Json::array();
+      for (std::size_t k = 0; k < found[q].size(); ++k) {
+        one["hits"].push_back(to_json(found[q][k], k + 1));
+      }
+      files.write(one);
+      if (!json.empty()) queries.push_back(std::move(one));
+      if (page) {
+        sheet.push_back({batch.names[q], batch.thumbnails[q], {}});
+        for (const Hit& hit : found[q]) {
+          sheet.back().hits.push_back({hit, snapshot->contains(hit.item.id)
+                                                ? snapshot->thumbnail(hit.item.id)
+                                                : std::vector<std::uint8_t>()});
+        }
+      }
+      if (prints()) {
+        if (asked_ > 0) std::printf("\n");
+        print_hits(batch.names[q], found[q]);
+      }
+      ++asked_;
+      without_hits_ += found[q].empty() ? 1 : 0;
     }
-  } else {
-    queries = embeddings.empty() ? of_images(*from) : of_files(*from);
+  };
+  {
+    const Interrupt interrupt;
+    const Progress bar = prints() ? Progress() : progress_bar("search");
+    if (!ask(*from, *snapshot, take, bar.with(Interrupt::asked))) {
+      throw Error("stopped after " + std::to_string(asked_) +
+                  " queries: no file was written, the same command starts again");
+    }
   }
-  const double embed_seconds = seconds_since(start);
-  start = Clock::now();
-  const auto found = search.search(stored.empty() ? queries.grids.view() : set_of(stored), top,
-                                   queries.exclude, {rerank, match.params(), weights});
-  const double search_seconds = seconds_since(start);
-
   Json report = {{"gallery", gallery}, {"items", search.size()}};
-  report["queries"] = Json::array();
-  for (std::size_t q = 0; q < found.size(); ++q) {
-    Json one = {{"query", queries.names[q]}};
-    if (!ids.empty()) one["id"] = ids[q];
-    one["hits"] = Json::array();
-    for (std::size_t k = 0; k < found[q].size(); ++k) {
-      one["hits"].push_back(to_json(found[q][k], k + 1));
-    }
-    report["queries"].push_back(std::move(one));
+  if (!filter_.empty()) {
+    report["where"] = where;
+    report["admitted"] = admitted_;
   }
-  report["seconds"] = {
-      {"open", open_seconds}, {"embed", embed_seconds}, {"search", search_seconds}};
+  if (skip_bad) report["skipped"] = bad_.size();
+  report["queries"] = std::move(queries);
+  report["seconds"] = {{"open", open_seconds},
+                       {"embed", watch.seconds() - search_seconds},
+                       {"search", search_seconds}};
+  files.commit();
   output.write(report);
   if (page) {
-    std::vector<SheetQuery> sheet;
-    for (std::size_t q = 0; q < found.size(); ++q) {
-      sheet.push_back({queries.names[q], queries.thumbnails[q], {}});
-      for (const Hit& hit : found[q]) {
-        sheet.back().hits.push_back({hit, snapshot->contains(hit.item.id)
-                                              ? snapshot->thumbnail(hit.item.id)
-                                              : std::vector<std::uint8_t>()});
-      }
-    }
     page->write(contact_sheet(gallery, sheet));
     page->commit();
   }
-  if (output.takes_standard_output()) return;
-  for (std::size_t q = 0; q < found.size(); ++q) {
-    if (q > 0) std::printf("\n");
-    print_hits(queries.names[q], found[q]);
+  tell_what_is_left_out(*from);
+  if (!files.names().empty() && json != "-" && csv != "-" && jsonl != "-") {
+    std::printf("%zu queries, %zu hits each at most: %s\n", asked_, top, files.names().c_str());
   }
 }
 
@@ -197,25 +245,38 @@ void SearchCommand::run() {
 Run define_search(CLI::App& command) {
   auto options = std::make_shared<SearchCommand>();
   command.add_option("gallery", options->gallery, "The gallery's folder")->required();
-  command.add_option("images", options->images, "Image files to look for");
-  command.add_option("--id", options->ids, "Images of the gallery to look for, by their ids")
+  command.add_option(
+      "images", options->images,
+      "Image files as queries, folders of them, or text files with one path per line");
+  command
+      .add_option(
+          "--where", options->where,
+          "Search only images that satisfy this, such as label=pug, 'price<=20', 'colour in "
+          "red,blue', 'price exists' or 'price missing'; may be repeated: all must hold")
+      ->allow_extra_args(false);  // the next word is not a second condition, but may be an image
+  command.add_flag("--skip-bad", options->skip_bad,
+                   "Skip queries that cannot be read, and list them");
+  command.add_option("--id", options->ids, "Images of the gallery as queries, by their ids")
       ->delimiter(',');
   command.add_option("--embeddings", options->embeddings,
-                     "PREFIX of grids to look for, as 'diml embed' writes them");
-  command.add_option("--top", options->top, "Hits of each")->capture_default_str();
-  command.add_option("--rerank", options->rerank, "Candidates that are matched structurally")
-      ->capture_default_str();
-  command
-      .add_option("--first-stage", options->first_stage,
-                  "exact, cuda, or index for the one that 'diml index cache' made")
-      ->capture_default_str();
+                     "PREFIX of grids as queries, as 'diml embed' writes them");
+  command.add_option("--top", options->top, "Hits per query");
+  command.add_option("--rerank", options->rerank, "Candidates that are matched structurally");
+  command.add_option("--first-stage", options->first_stage,
+                     "exact, cuda, or index (built by 'diml index cache')");
 #if DIML_HAS_NETWORKS
-  define_running(command, options->network);
+  options->network.define_running_of_gallery(command);
+  define_no_calibration(command, options->no_calibration);
 #endif
+  options->command = &command;
   options->match.define(command);
   define_weights(command, options->weights);
   command.add_option("--json", options->json, "The hits for programs; - for standard output");
   command.add_option("--html", options->html, "A page with pictures, all in one file");
+  command.add_option("--csv", options->csv,
+                     "A table for many queries, a row for each hit; - for standard output");
+  command.add_option("--jsonl", options->jsonl,
+                     "JSON Lines for many queries, a line for each; - for standard output");
   return [options] { options->run(); };
 }
 

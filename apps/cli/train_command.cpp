@@ -11,7 +11,7 @@ namespace diml::cli {
 namespace {
 
 struct TrainCommand {
-  TrainCall call;
+  TrainParams params;
   std::vector<std::string> overrides;  // name=value
   std::string json;
 
@@ -32,36 +32,52 @@ Json to_json(const EpochReport& report) {
   return json;
 }
 
-// Nothing is said where nothing was skipped.
+Json to_json(const TrainPlan& plan) {
+  Json json = {{"classes", plan.classes},
+               {"images", plan.images},
+               {"held_out_classes", plan.held_out_classes},
+               {"held_out_images", plan.held_out_images},
+               {"split", plan.split},
+               {"best_by", plan.best_by},
+               {"chosen", Json::object()}};
+  for (const auto& [name, value] : plan.chosen) json["chosen"][name] = value;
+  return json;
+}
+
+// Prints nothing where nothing was skipped.
 void tell_skipped(const TrainSummary& summary, const std::string& list) {
   if (!summary.skipped || summary.bad.empty()) return;
-  std::fprintf(stderr,
-               "%zu photos could not be read (%s): %zu draws showed another photo of the class, "
-               "and %zu of %zu photos were not judged\n",
-               summary.bad.size(), list.c_str(), summary.skipped->replaced_draws,
-               summary.skipped->not_judged, summary.skipped->judged + summary.skipped->not_judged);
+  std::fprintf(
+      stderr,
+      "%zu photos could not be read (%s): %zu draws were replaced by another photo of the class, "
+      "and %zu of %zu photos were not evaluated\n",
+      summary.bad.size(), list.c_str(), summary.skipped->replaced_draws,
+      summary.skipped->not_judged, summary.skipped->judged + summary.skipped->not_judged);
 }
 
 void TrainCommand::run() {
   for (const std::string& text : overrides) {
-    call.settings.push_back(setting_from(text, "loss.margin=0.3"));
+    params.settings.push_back(setting_from(text, "loss.margin=0.3"));
   }
   const Interrupt interrupt;
   JsonOutput output(json);
   TrainReporter reporter(!output.takes_standard_output());
   TrainHooks hooks;
   reporter.connect(hooks);
-  const TrainSummary summary = torch_plugin().train(call, hooks);
-  if (summary.stopped) {
-    throw Error("stopped; 'diml train --resume --out " + call.out + "' goes on");
+  const TrainSummary summary = train(params, hooks);
+  if (summary.cancelled) {
+    throw Error("stopped; 'diml train --resume --out " + params.out + "' continues");
   }
-  if (summary.best.results.empty()) return;  // of several processes one speaks
-  const std::string best = call.out + "/best.safetensors";
+  if (summary.best.results.empty()) return;  // of several processes only one prints
+  const std::string best = params.out + "/best.safetensors";
   if (!output.takes_standard_output()) {
-    std::printf("best: epoch %zu, %s\n", summary.best.epoch, best.c_str());
+    std::printf("best: epoch %zu%s by %s, %s\n", summary.best.epoch,
+                summary.best.epoch == 0 ? " (untrained)" : "", summary.plan.best_by.c_str(),
+                best.c_str());
   }
-  tell_skipped(summary, call.out + "/bad.txt");
+  tell_skipped(summary, params.out + "/bad.txt");
   Json told = {{"model", best},
+               {"plan", to_json(summary.plan)},
                {"untrained", to_json(summary.untrained)},
                {"best", to_json(summary.best)},
                {"last", to_json(summary.last)}};
@@ -78,37 +94,39 @@ void TrainCommand::run() {
 
 Run define_train(CLI::App& command) {
   auto options = std::make_shared<TrainCommand>();
-  TrainCall& call = options->call;
-  command.add_option("--recipe", call.recipes, "YAML files with settings; later ones win");
-  // The settings that are named most often have options of their own.
+  TrainParams& params = options->params;
+  command.add_option("--recipe", params.recipes, "YAML files with settings; later ones win");
+  // The most frequent settings have options of their own.
   const auto setting = [&](const char* option, const char* name, const char* help) {
     command.add_option_function<std::string>(
         option,
         [options, name](const std::string& value) {
-          options->call.settings.emplace_back(name, value);
+          options->params.settings.emplace_back(name, value);
         },
         help);
   };
   setting("--dataset", "dataset.name", "Labelled images: see 'diml list datasets'");
-  setting("--root", "dataset.root", "Where the data set lies");
-  setting("--model", "model.weights", "Weights to begin with; random ones without it");
+  setting("--root", "dataset.root", "Folder of the data set");
+  setting("--model", "model.weights", "Starting weights; random without it");
   setting("--backbone", "model.architecture", "Architecture of random weights");
   setting("--loss", "loss.name", "See 'diml list losses'");
   setting("--miner", "loss.miner", "See 'diml list miners'; the loss's own without it");
   setting("--measure", "measure.kind", "What the loss compares by: global, structural or blended");
   setting("--epochs", "epochs", "How many");
   setting("--learning-rate", "optimiser.learning_rate", "Of the backbone");
-  setting("--select", "evaluate.select", "Which classes choose the best: test, val, or none: last");
-  setting("--seed", "seed", "Other seed, other run");
+  setting("--select", "evaluate.select",
+          "Classes that select the best epoch: test or val; last: the last epoch");
+  setting("--seed", "seed", "Random seed of the run");
   setting("--device", "device", "cpu, cuda or cuda:1");
   setting("--precision", "precision", "float32, or bfloat16 for the maps of the network");
   setting("--threads", "threads", "Threads; 0 for all cores");
   command.add_flag_callback(
-      "--skip-bad", [options] { options->call.settings.emplace_back("dataset.skip_bad", "true"); },
-      "Go on without images that cannot be read, and say which");
+      "--skip-bad",
+      [options] { options->params.settings.emplace_back("dataset.skip_bad", "true"); },
+      "Skip images that cannot be read, and list them");
   command.add_option("--set", options->overrides, "Any setting: --set loss.margin=0.3");
-  command.add_option("--out", call.out, "The run's folder")->required();
-  command.add_flag("--resume", call.resume, "Go on from the folder's last checkpoint");
+  command.add_option("--out", params.out, "The run's folder")->required();
+  command.add_flag("--resume", params.resume, "Continue from the folder's last checkpoint");
   command.add_option("--json", options->json,
                      "The results before, at the best and at the end, to a file; - for standard "
                      "output");

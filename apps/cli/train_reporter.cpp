@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "interrupt.h"
+#include "messages.h"
 
 namespace diml::cli {
 namespace {
@@ -24,16 +25,40 @@ std::string duration_text(double seconds) {
   return text;
 }
 
+// "4 classes (24 images)".
+std::string classes_text(std::size_t classes, std::size_t images) {
+  return std::to_string(classes) + (classes == 1 ? " class (" : " classes (") +
+         std::to_string(images) + (images == 1 ? " image)" : " images)");
+}
+
 }  // namespace
 
-TrainReporter::TrainReporter(bool lines) : terminal_(isatty(STDERR_FILENO) != 0), lines_(lines) {}
+TrainReporter::TrainReporter(bool lines)
+    : terminal_(isatty(STDERR_FILENO) != 0 && is_shown(LogLevel::info)), lines_(lines) {}
 
 void TrainReporter::connect(TrainHooks& hooks) {
+  hooks.on_plan = [this](const TrainPlan& found) { plan(found); };
   hooks.on_step = [this](const StepReport& report) { step(report); };
   hooks.on_evaluate = [this](std::size_t done, std::size_t total) { evaluating(done, total); };
   hooks.on_epoch = [this](const EpochReport& report) { epoch(report); };
   hooks.on_note = [this](const std::string& text) { note(text); };
-  hooks.stop = [] { return Interrupt::asked(); };
+  hooks.cancelled = Interrupt::asked;
+}
+
+void TrainReporter::plan(const TrainPlan& found) {
+  if (!found.chosen.empty()) {
+    std::string settings;
+    for (const auto& [name, value] : found.chosen) settings += " " + name + "=" + value;
+    note(found.why_chosen + ", as with --set" + settings);
+  }
+  if (!found.shortfall.empty()) note(found.shortfall);
+  if (!lines_) return;
+  std::printf("training on %s; held out to evaluate: %s, the %s split%s\n",
+              classes_text(found.classes, found.images).c_str(),
+              classes_text(found.held_out_classes, found.held_out_images).c_str(),
+              found.split.c_str(),
+              found.among_training ? ", searched among the training images too" : "");
+  std::fflush(stdout);
 }
 
 void TrainReporter::step(const StepReport& report) {
@@ -69,7 +94,7 @@ void TrainReporter::erase() {
 
 void TrainReporter::note(const std::string& text) {
   erase();
-  std::fprintf(stderr, "%s\n", text.c_str());
+  say(LogLevel::warning, text);
 }
 
 void TrainReporter::epoch(const EpochReport& report) {
@@ -91,7 +116,7 @@ void TrainReporter::epoch(const EpochReport& report) {
     std::printf("   %zu draws replaced", report.skipped->replaced_draws);
   }
   if (report.skipped && report.skipped->not_judged > 0) {
-    std::printf("   %zu of %zu not judged", report.skipped->not_judged,
+    std::printf("   %zu of %zu not evaluated", report.skipped->not_judged,
                 report.skipped->judged + report.skipped->not_judged);
   }
   std::printf("\n");

@@ -3,15 +3,15 @@
 #include <chrono>
 #include <string>
 
-#include "diml/train_call.h"
+#include "diml/train.h"
 
 namespace diml::cli {
 
-// Tells a person how training goes: a line that is written over on a terminal, one line for every
-// evaluated epoch, and on standard error what should not go unread.
+// Shows the progress of training: a line that is overwritten on a terminal, one line for every
+// evaluated epoch, and warnings on standard error.
 class TrainReporter {
  public:
-  // lines: whether epochs are told on standard output.
+  // lines: whether epochs are printed on standard output.
   explicit TrainReporter(bool lines = true);
   ~TrainReporter() { erase(); }
   TrainReporter(const TrainReporter&) = delete;
@@ -21,12 +21,13 @@ class TrainReporter {
   void connect(TrainHooks& hooks);
 
  private:
+  void plan(const TrainPlan& found);
   void step(const StepReport& report);
   void evaluating(std::size_t done, std::size_t total);
   void epoch(const EpochReport& report);
   void note(const std::string& text);
   void erase();
-  // At the rate since the first step that was seen here, evaluations included.
+  // At the rate since the first step of this process, evaluations included.
   std::string left_after(const StepReport& report);
 
   bool terminal_;

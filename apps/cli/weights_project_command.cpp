@@ -3,8 +3,8 @@
 
 #include "diml/error.h"
 #include "diml/grid.h"
-#include "diml/open_network.h"
-#include "diml/projection.h"
+#include "engine/open_network.h"
+#include "engine/projection.h"
 #include "network_options.h"
 #include "options.h"
 #include "progress_bar.h"
@@ -35,24 +35,24 @@ void expect_kind(const std::string& kind, bool has_photos) {
     throw Error("there is no projection '" + kind + "': --kind takes pca or random");
   }
   if (kind == "pca" && !has_photos) {
-    throw Error("pca looks at photos: --dataset NAME --root DIR, or --images DIR");
+    throw Error("pca needs photos: --dataset NAME --root DIR, or --images DIR");
   }
   if (kind == "random" && has_photos) {
-    throw Error("a random projection looks at no photos: leave --dataset and --images out");
+    throw Error("a random projection needs no photos: leave --dataset and --images out");
   }
 }
 
 Model ProjectCommand::by_pca(const Model& model, Json& report) {
   const LabelledImages chosen = images.load();
-  network.no_projection = true;
-  Embedder embedder = network.open(pca.threads);
+  network.params.projection = false;
+  Embedder embedder = open_embedder(network.with_threads(pca.threads));
   pca.orientation = chosen.orientation;
   pca.bad = images.bad();
   const PcaOfPhotos found = pca_of_photos(embedder, chosen.paths, pca, progress_bar("embed"));
   report_bad(found.bad, found.bad.size() + found.photos, "");
   if (!found.directions.converged) {
-    std::cerr << "the directions had not settled after " << found.directions.steps
-              << " steps: the last of them may not be the best\n";
+    std::cerr << "the directions had not converged after " << found.directions.steps
+              << " steps: the last of them may not be optimal\n";
   }
   report["photos"] = found.photos;
   report["bad"] = found.bad.size();
@@ -64,17 +64,16 @@ Model ProjectCommand::by_pca(const Model& model, Json& report) {
 }
 
 void ProjectCommand::run() {
-  if (pca.threads < 0) throw Error("--threads must be 0 (all cores) or more");
   expect_kind(kind, !images.images.empty() || !images.dataset.empty());
-  const std::string from = located_model(network.model);
+  const std::string from = located_model(network.params.model);
   expect_own_files({from}, {out, json});
   JsonOutput output(json);
   { const OutputFile told_before_the_work(out); }
   Model model = load_model(from);
   if (model.has_projection() && !replace) {
-    throw Error(ErrorKind::conflict,
-                network.model + ": has a projection to " + std::to_string(model.output_channels()) +
-                    " dimensions already: --replace puts another in its place");
+    throw Error(ErrorKind::conflict, network.params.model + ": has a projection to " +
+                                         std::to_string(model.output_channels()) +
+                                         " dimensions already: --replace replaces it");
   }
   Json report = {{"kind", kind}, {"dim", pca.dim}, {"seed", pca.seed}};
   model = kind == "pca" ? by_pca(model, report) : randomly_projected(model, pca.dim, pca.seed);
@@ -94,37 +93,31 @@ void ProjectCommand::run() {
 
 void define_weights_project(CLI::App& command, Run& chosen) {
   auto options = std::make_shared<ProjectCommand>();
-  options->network.grid = 7;  // ResNet's own map at 224 pixels
-  options->images.split = "train";
+  options->network.params.grid = 7;  // ResNet's own map at 224 pixels
+  options->images.split = Split::train;
   command
-      .add_option("model", options->network.model,
+      .add_option("model", options->network.params.model,
                   "Weights (.safetensors), or the name of fetched weights")
       ->required();
   command
       .add_option("--kind", options->kind,
                   "pca: the principal directions of the cells of photos, about the origin; "
-                  "random: what training begins with")
+                  "random: the initialisation of a training")
       ->required();
   command.add_option("--dim", options->pca.dim, "Dimensions of the projection")
-      ->check(CLI::Range(std::size_t{1}, kMostDimensions))
-      ->capture_default_str();
-  command
-      .add_option("--seed", options->pca.seed,
-                  "Other seed, other cells of the photos, or other random numbers")
-      ->capture_default_str();
-  options->images.define_dataset(command);
+      ->check(CLI::Range(std::size_t{1}, kMostDimensions));
+  command.add_option("--seed", options->pca.seed,
+                     "Random seed: of the chosen cells, or of the random projection");
+  options->images.define_dataset(command, "train");
   options->images.define_images(command);
-  command.add_option("--cells", options->pca.cells, "At most so many cells are looked at")
-      ->check(CLI::Range(1, 1'000'000'000))
-      ->capture_default_str();
-  command.add_option("--grid", options->network.grid, "Cells per side of a photo")
-      ->check(CLI::Range(1, 14))
-      ->capture_default_str();
-  command.add_flag("--replace", options->replace, "Another projection in place of the model's own");
+  command.add_option("--cells", options->pca.cells, "Most cells to use")
+      ->check(CLI::Range(1, 1'000'000'000));
+  command.add_option("--grid", options->network.params.grid, "Cells per side of a photo")
+      ->check(CLI::Range(1, 14));
+  command.add_flag("--replace", options->replace, "Replace the model's own projection");
   command.add_option("--out", options->out, "The .safetensors file to write")->required();
   options->network.define_running(command);
-  command.add_option("--threads", options->pca.threads, "Threads; 0 for all cores")
-      ->capture_default_str();
+  define_threads(command, options->pca.threads);
   command.add_option("--json", options->json, "What was done, for programs; - for standard output");
   command.footer(
       "Example:\n  diml weights project resnet50 --kind pca --dataset cub200 --root CUB_200_2011 "

@@ -1,17 +1,22 @@
-// The page: three views, and an address for each state of each of them, #/compare?a=3&b=17&lambda=0.05
+// The page: three views; each state of a view has its own address, such as #/compare?a=3&b=17&lambda=0.05
 
+import { openAddPanel } from "./add_panel.js";
 import * as api from "./api.js";
 import { compareView } from "./compare_view.js";
+import { countOf } from "./elements.js";
 import { galleryView } from "./gallery_view.js";
+import { wordsOf } from "./messages.js";
 import { searchView } from "./search_view.js";
 
 const views = { search: searchView, compare: compareView, gallery: galleryView };
 const main = document.getElementById("main");
 const error = document.getElementById("error");
+const busy = document.getElementById("busy");
+const dropSign = document.getElementById("drop");
 
 export function addressOf(view, state) {
-  const words = new URLSearchParams(Object.entries(state).filter(([, value]) => value !== "" && value !== undefined &&
-                                                                                 value !== null));
+  const words = new URLSearchParams(Object.entries(state).filter(([name, value]) => value !== undefined && value !== null &&
+                                                                                    (value !== "" || name === "label")));
   return `#/${view}${words.size > 0 ? `?${words}` : ""}`;
 }
 
@@ -22,29 +27,48 @@ function currentPlace() {
 
 function tell(problem) {
   if (problem?.name === "AbortError") return;
-  error.textContent = problem ? problem.message : "";
+  error.textContent = problem ? wordsOf(problem) : "";
   error.hidden = !problem;
 }
 
-let visit = 0;
+// Within 100 ms: the sign is there at once, and its style lets it appear after 80 ms, so that quick answers do not flicker.
+api.onBusy((count) => {
+  busy.hidden = count === 0;
+  main.setAttribute("aria-busy", String(count > 0));
+});
 
-async function show(about) {
+let visit = 0;
+let drops = null;
+let focusAfter = null;
+let about = null;
+
+async function show() {
   const { view, state } = currentPlace();
   const mine = ++visit;
-  for (const link of document.querySelectorAll("nav a")) {
+  for (const link of document.querySelectorAll("header nav a")) {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   document.title = `${view[0].toUpperCase()}${view.slice(1)} · ${about.name} · diml`;
   tell(null);
+  drops = null;
   const page = {
     about,
     state,
     address: addressOf,
     tell,
-    // Another state of this view, as a step that "back" undoes.
-    go: (changes) => { location.hash = addressOf(view, { ...state, ...changes }); },
-    // The same without a step and without drawing anew: sliders.
+    refresh,
+    // Files that are dropped anywhere on the page.
+    takeDrops: (words, take) => { if (mine === visit) drops = { words, take }; },
+    // The element that gets the focus when the next state is drawn.
+    keepFocus: (selector) => { focusAfter = selector; },
+    // Another state of this view, with an entry in the browser's history. It begins with the address as it is now: what was
+    // typed may come after the next state was drawn, and says nothing once another view is open.
+    go: (changes) => {
+      const now = currentPlace();
+      if (now.view === view) location.hash = addressOf(view, { ...now.state, ...changes });
+    },
+    // The same without a history entry and without a redraw, for sliders.
     note: (changes) => {
       Object.assign(state, changes);
       history.replaceState(null, "", addressOf(view, state));
@@ -55,19 +79,56 @@ async function show(about) {
     if (mine !== visit) return;
     main.replaceChildren(...content);
     main.dataset.view = view;
+    if (focusAfter) {
+      const field = main.querySelector(focusAfter);
+      field?.focus();
+      field?.setSelectionRange?.(field.value.length, field.value.length);
+      focusAfter = null;
+    }
   } catch (problem) {
     if (mine === visit) main.replaceChildren();
     tell(problem);
   }
 }
 
+async function refresh() {
+  about = await api.gallery();
+  document.getElementById("about").textContent =
+    `${about.name}: ${countOf(about.items, "image")}, grids of ${about.rows} × ${about.cols} × ${about.dim}`;
+  await show();
+}
+
+// A photo may be dropped anywhere; the view says what happens to it. Several photos are added to the gallery.
+function followDrops() {
+  const hasFiles = (event) => [...event.dataTransfer?.types ?? []].includes("Files");
+  const hide = () => { dropSign.hidden = true; };
+  document.addEventListener("dragover", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault(); // else the browser leaves the page for the photo
+    if (!drops) return;
+    dropSign.textContent = drops.words;
+    dropSign.hidden = false;
+  });
+  document.addEventListener("dragleave", (event) => { if (event.relatedTarget === null) hide(); });
+  document.addEventListener("dropped", hide);
+  document.addEventListener("drop", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    hide();
+    const files = [...event.dataTransfer.files];
+    if (!drops) tell(new Error("Photos cannot be sent to this gallery: pick an image of it instead"));
+    else if (files.length > 1 && about.changes) openAddPanel({ about, refresh }, files);
+    else drops.take(files);
+  });
+}
+
 async function start() {
   try {
-    const about = await api.gallery();
-    document.getElementById("about").textContent =
-      `${about.name}: ${about.items} images, grids of ${about.rows} × ${about.cols} × ${about.dim}`;
-    window.addEventListener("hashchange", () => show(about));
-    await show(about);
+    // Not by the address, which names the view.
+    document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+    followDrops();
+    await refresh();
+    window.addEventListener("hashchange", show);
   } catch (problem) {
     tell(problem);
   }

@@ -1,8 +1,8 @@
-// Two pictures side by side, what flows between their parts, and the sum that makes up the score.
+// Two pictures side by side, the mass that flows between their parts, and the sum that gives the score.
 
 import * as api from "./api.js";
-import { pictureOf, seenPart, slot } from "./choose.js";
-import { png, save, standalone } from "./download.js";
+import { pictureOf, seenPart, slot, takePhoto } from "./choose.js";
+import { fileName, figure, png, save } from "./download.js";
 import { delayed, el, latest } from "./elements.js";
 import { drawMatch } from "./match_view.js";
 
@@ -16,7 +16,7 @@ const shortLambda = (lambda) => Number(lambda.toPrecision(3));
 
 const four = (value) => value.toFixed(4);
 
-// score = the strongest pairs, each with what it adds, + the rest; total = cosine + score.
+// score = contributions of the strongest pairs + the rest; total = cosine + score.
 function sum(explanation, arrows) {
   const count = explanation.plan.length * explanation.plan[0].length;
   const terms = explanation.pairs.slice(0, Math.min(arrows, MOST_TERMS));
@@ -25,23 +25,26 @@ function sum(explanation, arrows) {
   const row = (words, formula, value, kind = "") =>
     el("tr", { class: kind }, el("td", {}, words), el("td", { class: "formula" }, formula), el("td", { class: "number" }, value));
   const notes = [];
-  if (explanation.fallbacks.uniform_source) notes.push("no source part correlates with the target: all of them weigh alike");
-  if (explanation.fallbacks.uniform_target) notes.push("no target part correlates with the source: all of them weigh alike");
+  if (explanation.fallbacks.uniform_source) notes.push("no source part correlates with the target: uniform weights");
+  if (explanation.fallbacks.uniform_target) notes.push("no target part correlates with the source: uniform weights");
   if (!explanation.converged) notes.push("the plan has not converged");
   return el("section", { class: "sum", "aria-label": "The sum" },
     el("h2", {}, "The sum"),
     el("table", {},
-      el("thead", {}, el("tr", {}, el("th", {}, "parts, (row,column)"), el("th", {}, "flow × similarity"), el("th", {}, "adds"))),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "parts, (row,column)"), el("th", { scope: "col" }, "flow × similarity"), el("th", { scope: "col" }, "adds"))),
       el("tbody", {},
         ...terms.map((pair) => row(`${cell(pair.source, explanation.cols_source)} → ${cell(pair.target, explanation.cols_target)}`,
                                    `${pair.amplified.toFixed(2)} × ${pair.similarity.toFixed(3)} / ${count}`, four(pair.contribution))),
         row(`the other ${count - terms.length} pairs`, "", four(rest)),
         row("structural similarity", "the sum", four(explanation.score), "line score-row"),
-        row("cosine of the globals", "", four(explanation.cosine), "cosine-row"),
+        row("cosine of the whole pictures", "", four(explanation.cosine), "cosine-row"),
         row("total", "what search ranks by", four(explanation.total), "line total-row"))),
     el("p", { class: "hint" }, explanation.params.solver === "exact"
       ? "Exact transport: no entropy, lambda does not apply."
       : `Entropic transport, lambda ${shortLambda(explanation.params.lambda)}, ${explanation.iterations} iterations.`),
+    ...(explanation.prior ? [el("p", { class: "hint" }, explanation.prior.trusted
+      ? `Affine prior: ${explanation.prior.rounds} rounds, support ${explanation.prior.support.toFixed(2)}.`
+      : `Affine prior not used: the fit is ${explanation.prior.doubt.replace("_", " ")}.`)] : []),
     ...notes.map((note) => el("p", { class: "note" }, note)));
 }
 
@@ -53,38 +56,55 @@ function choice(page, name, options, otherwise, changed) {
                     onchange: () => { page.note({ [name]: value }); changed(); } }), text)));
 }
 
+const FIRST_ARROWS = 6;
+
 export async function compareView(page) {
   const { about, state } = page;
   const problems = [];
+  if (about.photos) {
+    const place = state.a && !state.b ? "b" : "a";
+    page.takeDrops("Drop a photo to compare it", (files) => takePhoto(files, (key) => page.go({ [place]: key }), page.tell));
+  }
   const opened = (word) => pictureOf(word).catch((problem) => { problems.push(problem); return null; });
   const [source, target] = await Promise.all([opened(state.a), opened(state.b)]);
   const holder = el("div", { class: "match-holder" });
   const sums = el("div", {});
   const files = el("p", { class: "downloads" });
+  const note = el("p", { class: "hint", hidden: true });
   const fields = () => ({ marginals: state.marginals ?? about.defaults.marginals,
-                          lambda: Number(state.lambda ?? about.defaults.lambda), solver: state.solver ?? "entropic" });
+                          lambda: Number(state.lambda ?? about.defaults.lambda), solver: state.solver ?? "entropic",
+                          // The exact solver has no prior.
+                          prior: state.solver === "exact" ? "none" : state.prior ?? about.defaults.prior });
   let pictures = null;
 
+  const draw = (explanation, [from, to]) => {
+    const view = drawMatch(holder, explanation, { sourceImage: from.address, targetImage: to.address, sourceName: source.name,
+                                                  targetName: target.name, arrows: Number(state.arrows ?? FIRST_ARROWS),
+                                                  pairs: state.arrows !== undefined });
+    const write = () => sums.replaceChildren(sum(explanation, Number(view.slider.value)));
+    view.slider.addEventListener("input", () => { page.note({ arrows: view.slider.value }); write(); });
+    write();
+    const small = [[source, from], [target, to]].filter(([, picture]) => !picture.original).map(([{ name }]) => name);
+    note.hidden = small.length === 0;
+    note.textContent = `Shown from the thumbnail, as the photo itself cannot be read here: ${small.join(", ")}.`;
+    const button = (text, make, type) => el("button", { type: "button", onclick: async () => {
+      try { save(fileName([source.name, target.name], text.toLowerCase()), await make(), type); } catch (problem) { page.tell(problem); }
+    } }, text);
+    files.replaceChildren("Download ",
+      button("SVG", () => figure(view), "image/svg+xml"), button("PNG", () => png(figure(view)), "image/png"),
+      button("JSON", () => JSON.stringify({ source: source.name, target: target.name, ...explanation }, null, 1), "application/json"));
+  };
   const run = latest(async (signal) => {
     if (!source || !target) return;
     try {
+      holder.classList.add("waiting");
       pictures ??= Promise.all([seenPart(source, about.crop), seenPart(target, about.crop)]);
-      const [explanation, [sourceImage, targetImage]] =
-        await Promise.all([api.explain(source, target, fields(), signal), pictures]);
-      const view = drawMatch(holder, explanation, { sourceImage, targetImage, sourceName: source.name,
-                                                    targetName: target.name, arrows: Number(state.arrows ?? 5) });
-      const write = () => sums.replaceChildren(sum(explanation, Number(view.slider.value)));
-      view.slider.addEventListener("input", () => { page.note({ arrows: view.slider.value }); write(); });
-      write();
-      const button = (text, name, make, type) => el("button", { type: "button", onclick: async () => {
-        try { save(name, await make(), type); } catch (problem) { page.tell(problem); }
-      } }, text);
-      files.replaceChildren("Download ",
-        button("SVG", "match.svg", () => standalone(view.drawing), "image/svg+xml"),
-        button("PNG", "match.png", () => png(view.drawing), "image/png"),
-        button("JSON", "match.json", () => JSON.stringify(explanation, null, 1), "application/json"));
+      const [explanation, both] = await Promise.all([api.explain(source, target, fields(), signal), pictures]);
+      draw(explanation, both);
+      holder.classList.remove("waiting");
       page.tell(null);
     } catch (problem) {
+      if (problem.name !== "AbortError") holder.classList.remove("waiting");
       page.tell(problem);
     }
   });
@@ -100,7 +120,7 @@ export async function compareView(page) {
                                } });
   const place = (name, title, picture) => slot({
     title, picture, photos: about.photos, galleryLink: page.address("gallery", { ...state, pick: name }),
-    change: (key) => page.go({ [name]: key }) });
+    change: (key) => page.go({ [name]: key }), tell: page.tell });
   for (const problem of problems) page.tell(problem);
   run();
   return [
@@ -108,13 +128,16 @@ export async function compareView(page) {
       el("div", { class: "slots" }, place("a", "Source", source),
         el("button", { type: "button", class: "swap", title: "Swap the two", "aria-label": "Swap the two",
                        onclick: () => page.go({ a: state.b, b: state.a }) }, "⇄"),
-        place("b", "Target", target)),
+        place("b", "Target", target))),
+    source && target ? el("section", { class: "pair" }, holder, note, sums, files)
+                     : el("p", { class: "welcome" }, "Choose two pictures to see which parts of them match."),
+    el("details", { class: "panel settings", open: Boolean(state.marginals || state.lambda || state.solver || state.prior) },
+      el("summary", {}, "How the parts are matched"),
       el("div", { class: "controls" },
         choice(page, "marginals", [["cross_correlation", "cross-correlation"], ["uniform", "uniform"]],
                about.defaults.marginals, run),
         choice(page, "solver", [["entropic", "entropic"], ...(about.exact ? [["exact", "exact"]] : [])], "entropic", run),
+        choice(page, "prior", [["none", "none"], ["affine", "affine: neighbours stay neighbours"]], about.defaults.prior, run),
         el("label", { class: "control" }, el("span", {}, "lambda"), lambda, output))),
-    source && target ? el("section", { class: "pair" }, holder, sums, files)
-                     : el("p", { class: "welcome" }, "Choose two pictures to see which parts of them match."),
   ];
 }

@@ -1,4 +1,4 @@
-// Elements from words. Text goes in as text, never as markup.
+// Helpers that make elements. Text is inserted as text, never as markup.
 
 // el("a", { href: "#/", class: "x", onclick: f }, "text", child, null)
 export function el(name, properties = {}, ...children) {
@@ -13,14 +13,20 @@ export function el(name, properties = {}, ...children) {
   return element;
 }
 
-// The name of a file, without the folders before it but one: that one is often the class.
+// The name of a file with its last folder, which is often the class.
 export function shortPath(path) {
   return path.split("/").slice(-2).join("/");
 }
 
-export const labelText = (label) => (label < 0 ? "no label" : `label ${label}`);
+export const lastName = (path) => path.split("/").at(-1);
 
-// Each call gets a signal that the next one aborts: of several answers the last counts.
+// A label is a word; null, "" and -1 mean none. A number says that it is a label.
+export const hasLabel = (label) => label !== null && label !== undefined && label !== "" && !(Number(label) < 0);
+export const labelText = (label) => (!hasLabel(label) ? "no label" : /^\d+$/.test(label) ? `label ${label}` : String(label));
+
+export const countOf = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+// Each call gets a signal that the next call aborts: only the last answer is used.
 export function latest(action) {
   let under = null;
   return (...words) => {

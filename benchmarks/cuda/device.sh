@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a machine with an NVIDIA card is asked to prove: it builds with the preset cuda, the tests
-# pass, and training and embedding are as fast as docs/cuda.md says. Figures go to a folder as JSON.
+# Checks a machine with an NVIDIA GPU: the preset cuda builds, the tests pass, and training and
+# embedding are as fast as docs/cuda.md says. Writes the figures to a folder as JSON.
 #
 #   benchmarks/cuda/device.sh OUT [DATASET ROOT]
 #
@@ -15,7 +15,7 @@ skip=${SKIP:-}
 diml=build/cuda/diml
 model=build/cuda/bench_resnet50.safetensors
 
-# Anything that fails is told at the end: the rest is still worth having.
+# Failures are reported at the end; the other steps still run.
 failed=""
 measure() {
   name=$1
@@ -41,7 +41,7 @@ esac
 "$diml" doctor | tee "$out/doctor.txt"
 [ -f "$model" ] || "$diml" weights create resnet50 --dim 128 --out "$model"
 
-# The kernels, each proved before it is timed; then an evaluation of Stanford Online Products' size,
+# The kernels, each tested before it is timed; then an evaluation of Stanford Online Products' size,
 # re-ranked and with every pair matched.
 build/cuda/benchmarks/cuda_ladder > "$out/ladder.txt" 2>&1 || failed="$failed ladder"
 cat "$out/ladder.txt"
@@ -90,7 +90,7 @@ if [ -n "$dataset" ]; then
     --root "$root" --rounds "$rounds" --json "$out/embed_files.json"
   measure train_files bench train --backbone resnet50 --batch 112 --device cuda --precision bfloat16 \
     --dataset "$dataset" --root "$root" --epochs 4 --json "$out/train_files.json"
-  # Every epoch decodes the files anew.
+  # Every epoch decodes the files again.
   measure train_no_cache bench train --backbone resnet50 --batch 112 --device cuda --precision bfloat16 \
     --dataset "$dataset" --root "$root" --measures global --cache-mb 0 --epochs 3 --json "$out/train_no_cache.json"
 fi

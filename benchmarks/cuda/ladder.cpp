@@ -1,5 +1,5 @@
-// The kernel ladder: from a thread a pair to the final kernels, each proved against the reference
-// before it is timed. docs/cuda.md has the table this prints.
+// The kernel ladder: from one thread per pair to the final kernels, each tested against the
+// reference before it is timed. docs/cuda.md has the table this prints.
 //
 //   cuda_ladder [GRIDS [CANDIDATES]]
 #include <algorithm>
@@ -63,7 +63,7 @@ double copy_rate(const Stream& stream) {
 struct Rung {
   const char* name;
   std::function<void(const PairWork&, cudaStream_t)> launch;
-  std::size_t most_pairs;  // the slow ones need not run them all
+  std::size_t most_pairs;  // slow kernels run fewer
 };
 
 struct Problem {
@@ -87,7 +87,7 @@ struct Problem {
             uploaded.view(),
             device_pairs.data(),
             std::min(count, pairs.size()),
-            true,
+            MarginalRule::cross_correlation,
             0.05f,
             1e-4f,
             1000,
@@ -119,7 +119,7 @@ double proved(const Problem& problem, const Rung& rung, std::size_t count) {
   }
   std::vector<float> expected(some.size());
   const GridSetView grids = problem.made.grids.view();
-  make_matcher("reference")->score({grids, grids, some}, {}, expected);
+  make_matcher(Backend::reference)->score({grids, grids, some}, {}, expected);
   double largest = 0.0;
   for (std::size_t k = 0; k < some.size(); ++k) {
     const double difference = std::abs(found[k] - expected[k]);

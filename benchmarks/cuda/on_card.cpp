@@ -2,7 +2,7 @@
 
 #include "device.h"
 #include "device_grids.h"
-#include "diml/cuda_matcher.h"
+#include "match/match_on_device.h"
 
 namespace diml::bench {
 

@@ -14,7 +14,7 @@ class OnCard {
   OnCard(const GridSetView& grids, std::span<const Pair> pairs);
   ~OnCard();
 
-  void match();  // all pairs; returns when the scores are there
+  void match();  // all pairs; returns when the scores are complete
   void download(std::span<float> scores) const;
 
  private:

@@ -1,13 +1,13 @@
-"""Matching on a card against PyTorch on the same card: the authors' loop, and the candidates of many queries in one
+"""Matching on a GPU against PyTorch on the same GPU: the authors' loop, and the candidates of many queries in one
 tensor, eager and compiled. Called by peers.sh.
 
     python3 benchmarks/cuda/peers.py --build build/cuda --out FOLDER [--device cuda] [--rounds 3] [--budget 220]
 
 Each collection is larger than the card's caches, its images are in random order, and no pair comes twice in a pass. On
-both sides the normalised grids, the list of pairs and the scores are in the card's memory ("from host memory": ours
-takes the list from there and brings the scores back), and gathering the candidates' cells is part of the time. Ratios are
-taken within a round. All torch contestants live in this process; ours is a program, and nobody computes meanwhile.
---device cpu tries everything out where there is no card, on small collections.
+both sides the normalised grids, the list of pairs and the scores are in the card's memory ("from host memory": diml
+uploads the list and downloads the scores), and gathering the candidates' cells is part of the time. Ratios are
+taken within a round. All torch contestants run in this process; diml is a separate program that is idle meanwhile.
+--device cpu runs everything without a GPU, on small collections.
 """
 import argparse
 import json
@@ -33,14 +33,14 @@ COLLECTIONS = {
     "cuda": (Collection("4x4 hard", 4, HARD, 60502, 11316, 60416), Collection("4x4 easy", 4, EASY, 60502, 11316, 60416),
              Collection("7x7 hard", 7, HARD, 20480, 4096, 20480), Collection("7x7 easy", 7, EASY, 20480, 4096, 20480)),
     "cpu": (Collection("4x4 hard", 4, HARD, 600, 30, 40), Collection("7x7 easy", 7, EASY, 300, 15, 8))}
-LOOP_QUERIES = 500  # its rate does not depend on how many come after another
+LOOP_QUERIES = 500  # its rate does not depend on the number of queries
 TRUTH_PAIRS = 20 * contest.CANDIDATES  # that the double-precision reference matches, too
 PRECISIONS = {"cuda": ("float32", "float16"), "cpu": ("float32",)}
 
 
 def nearest_on(device):
     def nearest(global_vectors, queries):
-        """As contest.nearest_by_cosine, where there is more room."""
+        """As contest.nearest_by_cosine, for larger memory."""
         unit = torch.nn.functional.normalize(torch.from_numpy(global_vectors).to(device), dim=1)
         lists = []
         for first in range(0, queries, 1024):
@@ -88,7 +88,7 @@ class Batched:
 
 
 class Program:
-    """diml with one storage: it loads once, and measures when it is told where the lists are."""
+    """diml with one storage: loads once, and measures on request, with the lists in the given place."""
 
     def __init__(self, build, files, device, precision):
         self.scores = files.path(f"diml-{precision}")
@@ -127,7 +127,7 @@ class Diml:
 def contestants(arguments, files, programs):
     """programs: {precision: Program}."""
     device = arguments.device
-    # Before the others are tried out: a program that still loads would be in their way.
+    # Before the peers are tuned: a program that is still loading would disturb them.
     if device == "cuda":
         ours = [Diml(program, precision, "card") for precision, program in programs.items()]
         ours += [Diml(program, precision, "host", ", from host memory") for precision, program in programs.items()]

@@ -7,7 +7,7 @@
 //   node benchmarks/network_peer/onnx.mjs FOLDER [--threads 2] [--batches 1,8,16] [--seconds 8]
 //
 // ms_per_image is the median of rounds after warm-up, best the fastest round. cpu_share is the CPU time of all rounds over
-// wall time times threads: clearly below 1, other programs had the cores and the figure is too high. Run it twice or more.
+// wall time times threads: if it is clearly below 1, other programs used the cores and the figure is too high. Run it twice or more.
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";

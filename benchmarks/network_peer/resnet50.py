@@ -27,7 +27,7 @@ def resnet50():
             layers.append(Bottleneck(channels, width, 2 if stage > 0 and block == 0 else 1))
             channels = 4 * width
     network = nn.Sequential(*layers)
-    # Statistics other than 0 and 1, or folding them would be no work. The last of a branch is small, so that nothing grows.
+    # Statistics other than 0 and 1, so that folding is not trivial. The last scale of a branch is small, so that maps do not grow.
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
             nn.init.uniform_(module.weight, 0.5, 1.5)

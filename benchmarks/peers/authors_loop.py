@@ -1,4 +1,4 @@
-"""The authors' way of re-ranking, rendered anew in PyTorch: one query at a time, its candidates as one batch, Sinkhorn
+"""The authors' re-ranking, reimplemented in PyTorch: one query at a time, its candidates as one batch, Sinkhorn
 until the scaling vectors of the whole batch hardly move. Prints pairs per second as JSON.
 
     /usr/bin/python3 authors_loop.py --cells C.npy --globals V.npy --candidates I.npy [--queries 200] [--threads 2] [--device cuda]

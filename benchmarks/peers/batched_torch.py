@@ -1,4 +1,4 @@
-"""What a good user of PyTorch writes: the candidates of many queries in one tensor, all operations on all pairs at once,
+"""What an experienced PyTorch user would write: the candidates of many queries in one tensor, all operations on all pairs at once,
 and torch.compile where there is one. Prints pairs per second as JSON.
 
     /usr/bin/python3 batched_torch.py --cells C.npy --globals V.npy --candidates I.npy [--queries 200] [--threads 2]
@@ -26,16 +26,16 @@ from libraries import blas_of_torch
 LAMBDA = 0.05
 TOLERANCE = 1e-4
 MOST_ITERATIONS = 1000
-STEP = 4  # iterations between two looks at the error
+STEP = 4  # iterations between two checks of the error
 CHUNKS = {"cpu": (1, 2, 4, 8, 16, 32, 64), "cuda": (128, 256, 512, 1024, 2048)}  # queries
-SEARCH_PAIRS = {"cpu": 800, "cuda": 200_000}  # to judge a form and a size by; one chunk at least
+SEARCH_PAIRS = {"cpu": 800, "cuda": 200_000}  # to compare forms and sizes with; one chunk at least
 
 
 @dataclass(frozen=True)
 class Collection:
-    """What is prepared once. Queries are its first rows."""
+    """Prepared once. The first rows are the queries."""
     cells: torch.Tensor  # [N, R, D]
-    sources: torch.Tensor  # [N, R + 1 and more, D]: the cells, the global, zeros up to a width that a card likes
+    sources: torch.Tensor  # [N, R + 1 and more, D]: the cells, the global, zeros up to a width that is fast on a GPU
     global_vectors: torch.Tensor  # [N, D]
 
     @staticmethod
@@ -244,7 +244,7 @@ def can_compile():
 @functools.lru_cache
 def compiled_form(form, precision, chunk=None):
     """chunk: the one size it is for; None: any. Kept, since making it takes seconds."""
-    # Beyond its limit torch.compile quietly goes on uncompiled.
+    # Beyond its limit torch.compile silently continues uncompiled.
     for name in ("recompile_limit", "cache_size_limit"):
         if hasattr(torch._dynamo.config, name):
             setattr(torch._dynamo.config, name, 64)
@@ -262,7 +262,7 @@ class Batched:
 
     def __init__(self, collection, form, chunk):
         self.collection, self.form, self.chunk = collection, form, chunk
-        self.first_look = STEP  # where the chunk before was nearly done
+        self.first_look = STEP  # where the previous chunk had nearly converged
 
     def match_chunk(self, first, candidates):
         similarity, kernel, rows, cols, a, b = self.form.begin(*gathered(self.collection, first, candidates))
@@ -295,7 +295,7 @@ def synchronise(device):
 
 
 def some_of(candidates, chunk):
-    """Enough whole chunks to judge by."""
+    """Enough whole chunks for a comparison."""
     enough = SEARCH_PAIRS[candidates.device.type] // candidates.shape[1]
     return candidates[:max(chunk, enough // chunk * chunk)]
 

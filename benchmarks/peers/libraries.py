@@ -1,10 +1,10 @@
-"""Which linear algebra a peer really uses: not what it was built for, but what is loaded in its process."""
+"""Which linear algebra library a peer really uses: the one loaded in its process."""
 import ctypes
 import re
 from pathlib import Path
 
 NAMES = re.compile(r"/lib(openblas|mkl_rt|mkl_core|blis|atlas|blas|cublas)[^/]*\.so[^/]*$")
-# The first that is loaded does the work: libblas is a name that others hide behind.
+# The first one that is loaded does the work: libblas is only an alias of others.
 ORDER = ("openblas", "mkl_rt", "mkl_core", "blis", "atlas", "blas")
 
 
@@ -23,7 +23,7 @@ def in_words(family, path):
     if family == "openblas":
         try:
             config = ctypes.CDLL(path).openblas_get_config
-        except (AttributeError, OSError):  # builds with other names of their functions
+        except (AttributeError, OSError):  # builds with other function names
             return f"OpenBLAS ({Path(path).name})"
         config.restype = ctypes.c_char_p
         words = config().decode().split()

@@ -1,4 +1,4 @@
-"""POT's ot.sinkhorn on the same candidates: float64, one pair a call, as its users have it. Prints pairs per second as
+"""POT's ot.sinkhorn on the same candidates: float64, one pair per call, as in normal use. Prints pairs per second as
 JSON.
 
     /usr/bin/python3 pot_sinkhorn.py --cells C.npy --globals V.npy --candidates I.npy [--queries 5]
@@ -34,7 +34,7 @@ def structural_similarity(source, source_global, target, target_global):
     """source: [R_s, D]; target: [R_t, D]. Returns the score and the iterations it took."""
     source_marginal = cross_correlation(source, target_global)
     target_marginal = cross_correlation(target, source_global)
-    # ot.sinkhorn divides by the marginal: cells that weigh nothing must stay out.
+    # ot.sinkhorn divides by the marginal: cells without mass must be left out.
     rows, cols = source_marginal > 0.0, target_marginal > 0.0
     similarity = source[rows] @ target[cols].T
     plan, log = ot.sinkhorn(source_marginal[rows], target_marginal[cols], 1.0 - similarity, LAMBDA,

@@ -3,8 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "diml/match.h"
+#include "diml/progress.h"
 
 namespace diml {
 
@@ -16,7 +20,7 @@ struct VectorsView {
   std::size_t dim = 0;
 };
 
-// Vectors and what they are called.
+// Vectors and their ids.
 struct VectorSegment {
   VectorsView vectors;
   std::span<const std::int64_t> ids{};  // [vectors.count], ascending; empty: 0, 1, 2 and so on
@@ -44,29 +48,40 @@ struct Ranking {
 struct CandidateRequest {
   VectorsView queries;  // finite vectors
   std::size_t depth = 100;
-  // [queries]: the id that each query must not find (itself), -1 for none; or empty.
+  // [queries]: the id that each query excludes (its own), -1 for none; or empty.
   std::span<const std::int64_t> exclude{};
-  // Where a source that holds no vectors reads those of its candidates.
+  // A source that holds no vectors reads those of its candidates here.
   const GridSnapshot* snapshot = nullptr;
+  // The only ids that may be candidates, ascending; nullopt: all. As many are found as there are,
+  // up to `depth`, also by a source that may miss some of the nearest.
+  std::optional<std::span<const std::int64_t>> admitted{};
+  // Where it is cancelled between two blocks, nearest() throws as Matcher::score() does.
+  Progress progress{};
 };
 
-// Stage 1: the nearest by inner product of globals, with exact scores. Which candidates are found
-// may be approximate; their scores are the bits of cosines(), whatever the source.
+// Stage 1: the nearest by inner product of globals, with exact scores. A source may miss some of
+// the nearest; the scores of those that it finds are bit for bit those of cosines().
 class CandidateSource {
  public:
   virtual ~CandidateSource() = default;
   virtual const char* name() const = 0;
   virtual std::size_t size() const = 0;
-  // Lists of `depth`, or as long as the longest one where all are shorter.
+  // Lists of length `depth`, or of the longest list's length where all are shorter.
   virtual Ranking nearest(const CandidateRequest& request) const = 0;
 };
 
-// Compares with every vector, a block at a time: no queries x gallery matrix is ever held. The
+// Compares with every vector, block by block: a queries x gallery matrix is never in memory. The
 // scores of a query do not depend on the other queries. The vectors and ids must outlive the
 // source.
 std::unique_ptr<CandidateSource> make_exact_source(std::vector<VectorSegment> segments,
                                                    int threads = 0);
 std::unique_ptr<CandidateSource> make_exact_source(VectorsView vectors, int threads = 0);
+
+// Stage 2, the order: the positions of the first structural.size() candidates of a list by
+// descending total, ties by lower id. The rest of the list keeps its order. ids, cosines: the list
+// in the order of stage 1, at least as long.
+std::vector<std::size_t> rank(std::span<const std::int64_t> ids, std::span<const float> cosines,
+                              std::span<const float> structural, ScoreWeights weights = {});
 
 // The inner products of one query with some vectors: the one definition of a cosine. query: [dim];
 // vectors: each [dim].

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -8,12 +9,31 @@
 #include <string>
 #include <vector>
 
+#include "diml/dataset.h"
 #include "diml/embedder.h"
 #include "diml/evaluate.h"
-#include "diml/labelled_images.h"
-#include "diml/process_group.h"
 
 namespace diml {
+
+// Images on disk with their labels and roles in retrieval.
+struct LabelledImages {
+  std::vector<std::string> paths;
+  std::vector<std::int64_t> labels;        // -1: unlabelled
+  std::vector<Role> roles;                 // empty where every image is query and gallery
+  std::vector<std::string> class_names{};  // of the labels, where they have names
+  bool labels_are_names = false;           // in files and galleries: "pug" instead of 10
+  std::size_t without_role = 0;            // images of the data set that are left out: neither
+  Orientation orientation = Orientation::as_stored;
+
+  // As a word: the name of its class, or its number; "" without a label.
+  std::string label_of(std::size_t image) const;
+
+  // Keeps the first `count` images.
+  void cut_to(std::size_t count);
+};
+
+// The images of the data set that are queries, in the gallery or both.
+LabelledImages labelled_images(const Dataset& data);
 
 // In EvaluateParams::rerank: all images that could be read.
 inline constexpr std::size_t kRerankAll = std::numeric_limits<std::size_t>::max();
@@ -26,10 +46,13 @@ struct EvaluateDatasetParams {
 
 struct EvaluateDatasetHooks {
   Progress on_embed{};
-  Progress on_evaluate{};
-  std::function<bool()> stop{};  // asked now and then
-  // As soon as one of the ways is through, on the process that writes.
+  Progress on_evaluate{};  // either of them may cancel
+  // Called after each of the ways, on the root process.
   std::function<void(std::size_t way, const Evaluation& evaluation)> on_result{};
+  // Called after on_result(), with the grids. kept: which images of the list they are.
+  std::function<void(const Evaluation& evaluation, GridSetView grids,
+                     std::span<const std::size_t> kept)>
+      on_grids{};
 };
 
 struct DatasetEvaluation {
@@ -39,12 +62,16 @@ struct DatasetEvaluation {
   double embed_seconds = 0.0;
 };
 
-// What a network is worth on a data set: its images become grids, and the grids are evaluated with
-// the roles that the data set gives them. Every process embeds its share; what came of it is on the
-// one that writes, the others get nothing. nullopt, on all of them, where it was stopped before its
-// end.
+// How well a network retrieves on a data set: its images become grids, and the grids are evaluated
+// with the roles that the data set gives them. Every process embeds its share; the root process has
+// the result, the others get an empty one. nullopt, on all of them, where it was cancelled.
 std::optional<DatasetEvaluation> evaluate_dataset(ProcessGroup& processes, Embedder& embedder,
                                                   const LabelledImages& images,
+                                                  const EvaluateDatasetParams& params = {},
+                                                  const EvaluateDatasetHooks& hooks = {});
+
+// The same in this process alone.
+std::optional<DatasetEvaluation> evaluate_dataset(Embedder& embedder, const LabelledImages& images,
                                                   const EvaluateDatasetParams& params = {},
                                                   const EvaluateDatasetHooks& hooks = {});
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "diml/grid.h"
+#include "diml/progress.h"
 
 namespace diml {
 
@@ -19,9 +20,9 @@ struct GeneratedParams {
   std::size_t dim = 128;
   std::uint64_t seed = 0;
   CellType type = CellType::float32;
-  // Length of a direction that all cells share. 0: similarities are spread as a trained network's.
+  // Length of a direction that all cells share. 0: similarities as of a trained network.
   // 0.7: all cells lie in a cone, with a mean cosine of 0.45; scaling factors are small there, and
-  // a rule that stops Sinkhorn by how much they move stops early.
+  // a rule that stops Sinkhorn by their change stops early.
   double common = 0.0;
 };
 
@@ -30,6 +31,6 @@ struct GeneratedGrids {
   std::vector<std::int64_t> labels;  // [size]
 };
 
-GeneratedGrids generate_grids(const GeneratedParams& params);
+GeneratedGrids generate_grids(const GeneratedParams& params, const Progress& progress = {});
 
 }  // namespace diml

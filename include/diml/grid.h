@@ -7,25 +7,23 @@
 #include <string_view>
 #include <vector>
 
-#include "diml/float16.h"
-
 namespace diml {
 
 constexpr std::size_t kMostCells = std::size_t{14} * 14;
 constexpr std::size_t kMostDimensions = 4096;
 
-// How cells lie in memory; sums are always float32 or better. float16 halves the memory at an error
-// of about 1e-5 in a score. bfloat16 halves it too, and the time of the similarities on CPUs with
-// bfloat16 dot products, at about 3e-4
-// (128 dimensions; more where there are fewer).
+// The type of stored cells; sums are always float32 or better. float16 halves the memory at an
+// error of about 1e-5 in a score. bfloat16 halves it too, at an error of about 3e-4
+// (128 dimensions; more where there are fewer); on CPUs with bfloat16 dot products it also halves
+// the time of the similarities.
 enum class CellType : std::uint8_t { float32, float16, bfloat16 };
 
 std::size_t size_of(CellType type);
 const char* name_of(CellType type);
 CellType cell_type_from(std::string_view name);
 
-// One image: R unit cells x D, row-major, and one unit global vector. A zero cell is allowed: it
-// resembles nothing. Pointers need no alignment beyond their element's.
+// One image: R unit cells x D, row-major, and one unit global vector. A zero cell is allowed: its
+// similarities are 0. Pointers need no alignment beyond their element's.
 struct GridView {
   const void* cells = nullptr;  // [count, dim] of `type`
   CellType type = CellType::float32;
@@ -36,7 +34,7 @@ struct GridView {
   float at(std::size_t cell, std::size_t d) const;
 };
 
-// Many grids of one shape: side by side in memory, or each where it lies.
+// Many grids of one shape: contiguous in memory, or each at its own address.
 struct GridSetView {
   const void* cells = nullptr;  // [size, cells_per_grid, dim] of `type`
   CellType type = CellType::float32;
@@ -44,18 +42,18 @@ struct GridSetView {
   std::size_t cells_per_grid = 0;
   std::size_t dim = 0;
   const float* globals = nullptr;  // [size, dim]
-  // [size]: where each grid lies, in place of `cells` and `globals`.
+  // [size]: the address of each grid, in place of `cells` and `globals`.
   const GridView* apart = nullptr;
 
   GridView operator[](std::size_t index) const;
 };
 
-// Grids that lie apart, as a set. They must have one shape and type.
+// Grids at separate addresses, as a set. They must have one shape and type.
 GridSetView set_of(std::span<const GridView> grids);
 
-// Owns grids and makes them so: whatever is set is L2-normalised, cell by cell. A vector that has
-// length 1 within the rounding of its type is taken as it is, so that a grid keeps its bits when it
-// goes from set to set or through a file.
+// Owns grids and normalises them: set() applies L2 normalisation, cell by cell. A vector that has
+// length 1 within the rounding of its type is stored unchanged, so that a grid keeps its bits when
+// it is copied from set to set or through a file.
 class GridSet {
  public:
   GridSet() = default;
@@ -68,7 +66,7 @@ class GridSet {
   // Throws on NaN and infinity. Different indices may be set from different threads.
   void set(std::size_t index, std::span<const float> cells, std::span<const float> global = {});
 
-  // A grid of the set's shape and type, bit for bit. The same holds for threads.
+  // A grid of the set's shape and type, bit for bit. Threads: as for set().
   void put(std::size_t index, const GridView& grid);
 
   GridSetView view() const;
@@ -100,6 +98,19 @@ class EmbeddingGrid {
  private:
   GridSet set_;
 };
+
+// How the cells of a grid lie in the image: row-major, row by row from the top.
+struct GridShape {
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+
+  std::size_t count() const { return rows * cols; }
+  bool operator==(const GridShape&) const = default;
+};
+
+// The shape of `count` cells where it is not known: a square where they make one, else the nearest
+// rectangle, wider than high.
+GridShape shape_of_cells(std::size_t count);
 
 // Throws unless the grid has 1 to kMostCells cells of 1 to kMostDimensions dimensions.
 void check_grid_shape(std::size_t cells, std::size_t dim);

@@ -8,10 +8,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "diml/grid.h"
-#include "diml/threads.h"
+#include "diml/progress.h"
 
 namespace diml {
 
@@ -23,10 +24,10 @@ struct GridFormat {
   // How images became grids, in words: "sha256" of the model, "grid", "pooling", "projection",
   // "resize" and so on. Empty where that is unknown: then photos cannot be compared with the grids.
   std::map<std::string, std::string> embedding{};
-  std::string model{};  // the file of the model: looked for there again, not compared
+  std::string model{};  // the path of the model, to find it again; not compared
 };
 
-// "4 x 4 x 128", or "6 x 16" where the cells are no square.
+// "4 x 4 x 128", or "6 x 16" where the cells are not a square.
 std::string shape_text(const GridFormat& format);
 
 // Throws, with the remedy, where grids of `other` cannot be compared with grids of `format`.
@@ -37,67 +38,93 @@ void expect_same_embedding(const GridFormat& format, const GridFormat& other,
 // Throws where `grids` are not one for each item, of the store's shape and type.
 void expect_fit(const GridFormat& format, std::size_t items, const GridSetView& grids);
 
+// Throws where a label is too long. path: of the item, for the message.
+void expect_label(const std::string& label, const std::string& path);
+
+// In bytes. "" is no label.
+constexpr std::size_t kLongestLabel = 1024;
+
+// The file that an item was made of, as it was then: so a change of it is noticed.
+struct SourceFile {
+  std::uint64_t size = 0;
+  std::int64_t modified = 0;  // nanoseconds since 1970
+  std::string sha256{};       // of its bytes
+};
+
 struct NewItem {
   std::string path;  // the item's name: no two items of a store have the same
-  std::int64_t label = -1;
+  std::string label{};
   std::string metadata{};                 // a JSON object, or ""
   std::vector<std::uint8_t> thumbnail{};  // JPEG, or nothing
+  std::optional<SourceFile> source{};     // none: of no file, or not known
 };
 
 struct Item {
   std::int64_t id = 0;
   std::string path;
-  std::int64_t label = -1;
+  std::string label;
   std::string metadata;  // a JSON object, "{}" where nothing was given
+  std::optional<SourceFile> source{};
+};
+
+// What is new of an item; the rest of it, and its grid, stay as they are.
+struct ItemUpdate {
+  std::int64_t id = 0;
+  std::optional<std::string> label{};     // "": no label any more
+  std::optional<std::string> metadata{};  // in the place of the whole object
+  std::optional<SourceFile> source{};
 };
 
 // All global vectors of a store, in the order of the ids: what a first stage is made from.
 struct StoredVectors {
-  std::vector<std::int64_t> ids;     // ascending
-  std::vector<std::int64_t> labels;  // [ids]
-  std::vector<float> globals;        // [ids, dim]
+  std::vector<std::int64_t> ids;  // ascending
+  std::vector<float> globals;     // [ids, dim]
 };
 
-// What an older revision does not know: new items have higher ids than all before.
+// The changes since an older revision. New items have higher ids than all older ones.
 struct StoreChanges {
-  std::int64_t first_new_id = 0;      // ids from here on are new
-  std::vector<std::int64_t> removed;  // ascending; lower ids that are not there any more
+  std::int64_t first_new_id = 0;        // ids from here on are new
+  std::vector<std::int64_t> removed;    // ascending; lower ids that were removed since
+  std::vector<std::int64_t> updated{};  // ascending; lower ids with another label or metadata
 };
 
 struct StoreFaults {
-  std::size_t items = 0;              // that were looked at
-  std::vector<std::int64_t> damaged;  // ascending; removing them makes the store whole
+  std::size_t items = 0;              // that were checked
+  std::vector<std::int64_t> damaged;  // ascending; removing them repairs the store
   std::vector<std::string> faults;    // everything that is wrong, a line each
 };
 
-// A store as it was at one moment, whatever is added and removed meanwhile. For one thread at a
-// time. While it lives the space of what is removed is not used again: keep it for a short time.
+// A store as it was at one moment; later changes do not affect it. For one thread at a time. While
+// it exists, the space of removed items is not reused: keep it for a short time.
 class GridSnapshot {
  public:
   virtual ~GridSnapshot() = default;
 
   virtual const GridFormat& format() const = 0;
-  virtual std::uint64_t revision() const = 0;  // one more after each change
-  virtual std::uint64_t birth() const = 0;     // of the store: no other has the same
+  virtual std::uint64_t revision() const = 0;  // increases by 1 with each change
+  virtual std::uint64_t birth() const = 0;     // id of the store: no other has the same
   virtual std::size_t size() const = 0;
   virtual bool contains(std::int64_t id) const = 0;
   virtual std::optional<std::int64_t> find(const std::string& path) const = 0;
 
-  // These throw where there is no such item, and where it is damaged.
+  // These throw where the item does not exist, and where it is damaged.
   virtual Item item(std::int64_t id) const = 0;
   virtual std::vector<std::uint8_t> thumbnail(std::int64_t id) const = 0;
-  // Where the grid lies. The view is valid as long as the snapshot.
+  // A view of the stored grid, valid as long as the snapshot.
   virtual GridView grid(std::int64_t id) const = 0;
+  // Its global vector alone, [dim]: the cells are not touched.
+  virtual const float* global(std::int64_t id) const = 0;
 
   // Visits the global vectors of ids >= first in ascending order, until the visitor returns false.
-  // global: [dim], valid during the call; it may lie at any address, so copy it with memcpy.
-  using Visitor = std::function<bool(std::int64_t id, std::int64_t label, const void* global)>;
+  // label, global: valid during the call. global: [dim]; it may lie at any address, so copy it with
+  // memcpy.
+  using Visitor = std::function<bool(std::int64_t id, std::string_view label, const void* global)>;
   virtual void visit(std::int64_t first, const Visitor& visitor) const = 0;
 
-  // Nothing where the store does not remember that revision: then everything must be read again.
+  // Nothing where the store has no record of that revision: then everything must be read again.
   virtual std::optional<StoreChanges> changes_since(std::uint64_t revision) const = 0;
 
-  // Looks at every record: checksums, sizes, and that all parts of the store agree.
+  // Checks every record: checksums, sizes, and that all parts of the store agree.
   virtual StoreFaults verify(const Progress& progress = {}) const = 0;
 
   std::vector<std::int64_t> ids() const;  // ascending
@@ -108,14 +135,17 @@ class GridSnapshot {
 enum class StoreAccess : std::uint8_t { read, write };
 enum class Duplicates : std::uint8_t { refuse, replace };
 
-// The collection: items and their grids, by id. What add() and remove() have done is there when
-// they return, each call as a whole or not at all. Any number of threads may read while others
-// write.
+// The collection: items and their grids, by id. The changes of add(), update() and remove() are
+// complete when they return; a call that throws changes nothing. Any number of threads may read
+// while others write.
 class GridStore {
  public:
   virtual ~GridStore() = default;
 
   virtual const std::string& name() const = 0;  // for messages: the folder, the address
+  // What a user of this store should know, in one line: how it is less safe than others. "" for
+  // nothing.
+  virtual std::string caution() const { return ""; }
   virtual const GridFormat& format() const = 0;
   virtual std::unique_ptr<GridSnapshot> snapshot() const = 0;
 
@@ -125,10 +155,13 @@ class GridStore {
   virtual std::vector<std::int64_t> add(std::span<const NewItem> items, const GridSetView& grids,
                                         Duplicates duplicates = Duplicates::refuse) = 0;
 
-  // Throws, and removes nothing, where one of them is not there.
+  // Throws, and changes nothing, where one of them does not exist. Ids stay.
+  virtual void update(std::span<const ItemUpdate> updates) = 0;
+
+  // Throws, and removes nothing, where one of them does not exist.
   virtual void remove(std::span<const std::int64_t> ids) = 0;
 
-  // Bytes that the store takes, and those of them that wait to be used again.
+  // Bytes that the store occupies, and those of them that are free for reuse.
   struct Space {
     std::uint64_t used = 0;
     std::uint64_t free = 0;
@@ -136,7 +169,7 @@ class GridStore {
   virtual Space space() const = 0;
 };
 
-// A store in memory, of the same behaviour; it ends with the process.
+// A store in memory with the same behaviour; its items are lost when the process ends.
 std::shared_ptr<GridStore> make_memory_store(const GridFormat& format);
 
 }  // namespace diml

@@ -22,32 +22,39 @@ struct Image {
 
 enum class Orientation : std::uint8_t {
   as_stored,  // benchmark data sets: their published numbers ignore the tag
-  exif,       // people's own photos: turned the way the camera was held
+  exif,       // photos of a user: rotated the way the camera was held
 };
 
 struct DecodeParams {
   Orientation orientation = Orientation::as_stored;
   std::size_t most_pixels =
-      178'956'970;  // a quarter of a gigapixel of RGB; above it a file is refused unread
+      178'956'970;  // 512 MiB of RGB; a larger image is refused before it is decoded
 };
 
-// JPEG, PNG or WebP, told by content. Grey, palette, 16-bit and CMYK become RGB; alpha is dropped,
-// as in the Python world. Throws on anything else, and on corrupt, truncated or absurdly large
-// data.
+// JPEG, PNG, GIF (its first frame) or BMP, and where the build has their libraries WebP, TIFF (its
+// first page), HEIC and AVIF; detected by content. Grey, palette, 16-bit and CMYK become RGB; alpha
+// is dropped, as Python programs do. Throws on other formats, which it names, and on corrupt,
+// truncated or too large data.
 Image decode_image(std::span<const std::uint8_t> bytes, const DecodeParams& params = {});
 
-// The same from a file; errors begin with its name.
+// The same from a file; errors begin with its name, and say so where its content is of another
+// format than its name.
 Image read_image(const std::string& path, const DecodeParams& params = {});
 
 // Antialiased bilinear: every source pixel counts, however much smaller the result. Same arithmetic
 // as Pillow's.
 Image resize(const Image& image, std::size_t width, std::size_t height);
 
-// So that the short side has `size` pixels, the other side in proportion, rounded down.
+// Resized so that the short side has `size` pixels; the other side in proportion, rounded down.
+// Throws where the result would have more pixels than DecodeParams allows.
 Image resize_short_side(const Image& image, std::size_t size);
 
 // `size` x `size` from the middle. The image must be at least that large.
 Image centre_crop(const Image& image, std::size_t size);
+
+// centre_crop(resize_short_side(image, short_side), size), to the bit. The pixels around the middle
+// are never made: an image of any proportions takes the memory of its result.
+Image resize_and_centre_crop(const Image& image, std::size_t short_side, std::size_t size);
 
 // The part of width x height pixels whose upper left corner is (left, top).
 Image crop(const Image& image, std::size_t left, std::size_t top, std::size_t width,

@@ -10,19 +10,21 @@ namespace diml {
 
 // How much each cell weighs in a match.
 enum class MarginalRule : std::uint8_t {
-  cross_correlation,  // a cell weighs what it shares with the *other* image's global: max(0,
-                      // <global, cell>)
-  uniform,            // 1 / R
+  // By its correlation with the *other* image's global: max(0, <global, cell>).
+  cross_correlation,
+  uniform,  // 1 / R
 };
+
+inline constexpr MarginalRule kMarginalRules[] = {MarginalRule::cross_correlation,
+                                                  MarginalRule::uniform};
 
 const char* name_of(MarginalRule rule);
 MarginalRule marginal_rule_from(std::string_view name);
 
-// A side whose correlations sum to no more than this has none: float32 cannot tell it from 0, so no
-// backend tries to.
+// A sum of correlations up to this value counts as 0: float32 cannot distinguish it from 0.
 constexpr double kNoCorrelation = 1e-6;
 
-// Where the documented answer to a degenerate input was given.
+// Which documented fallbacks were used for a degenerate input.
 struct Fallbacks {
   bool uniform_source = false;  // no source cell correlates with the target's global
   bool uniform_target = false;  // no target cell correlates with the source's global

@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "diml/match.h"
+#include "diml/progress.h"
 
 namespace diml {
 
@@ -27,7 +27,7 @@ struct PairBatch {
 
 enum class Quantity : std::uint8_t { similarity, distance };
 
-// How a pair's number came about.
+// How a pair was solved.
 struct PairReport {
   int iterations = 0;
   double marginal_error = 0.0;
@@ -35,9 +35,10 @@ struct PairReport {
   Fallbacks fallbacks;
   std::optional<Bracket>
       bracket;  // of the least transport cost: present on Certificate::duality_gap
+  std::optional<PriorReport> prior;  // where a prior is wanted
 };
 
-struct MatcherOptions {
+struct MatcherParams {
   int threads = 0;  // 0: default_threads()
 };
 
@@ -47,31 +48,36 @@ class Matcher {
  public:
   virtual ~Matcher() = default;
 
-  virtual const char* name() const = 0;
+  virtual Backend backend() const = 0;
+  const char* name() const { return name_of(backend()); }
 
-  // Says that this set is going to be matched often and stays as it is while the handle lives: a
-  // matcher on a card copies it there once. Null where there is nothing to gain.
+  // For a set that is matched often and does not change while the handle exists: a matcher on a GPU
+  // copies it there once. Null where this has no benefit.
   virtual std::shared_ptr<const void> keep(const GridSetView& set) const;
 
-  // scores: [pairs]. reports: [pairs] or empty.
+  // scores: [pairs]. reports: [pairs] or empty. Where progress.cancelled() between two blocks of
+  // pairs, throws an Error of out_of_resources, and the scores are not complete.
   void score(const PairBatch& batch, const MatchParams& params, std::span<float> scores,
-             std::span<PairReport> reports = {}, Quantity quantity = Quantity::similarity) const;
+             std::span<PairReport> reports = {}, Quantity quantity = Quantity::similarity,
+             const Progress& progress = {}) const;
 
-  // scores: [pairs]; plans: [pairs, R_s, R_t]. reports: [pairs] or empty.
+  // scores: [pairs]; plans: [pairs, R_s, R_t]. reports: [pairs] or empty. Cancelled as score().
   void plans(const PairBatch& batch, const MatchParams& params, std::span<float> scores,
-             std::span<float> plans, std::span<PairReport> reports = {}) const;
+             std::span<float> plans, std::span<PairReport> reports = {},
+             const Progress& progress = {}) const;
 
  protected:
   struct Outputs {
     Quantity quantity = Quantity::similarity;
     float* scores = nullptr;
-    float* plans = nullptr;         // null: not wanted
-    PairReport* reports = nullptr;  // null: not wanted
+    float* plans = nullptr;              // null: not needed
+    PairReport* reports = nullptr;       // null: not needed
+    const Progress* progress = nullptr;  // never null in run()
   };
-  // Puts a whole match where pair k's outputs go.
+  // Writes a whole match to the outputs of pair k.
   static void store(const StructuralMatch& match, const Outputs& outputs, std::size_t k);
 
-  // Arguments are checked; params.transport.solver is this matcher's own.
+  // The arguments are already checked; params.transport.backend is ignored.
   virtual void run(const PairBatch& batch, const MatchParams& params,
                    const Outputs& outputs) const = 0;
 
@@ -80,13 +86,14 @@ class Matcher {
                      std::size_t reports, const Outputs& outputs) const;
 };
 
-// name: "reference", "cpu", "cuda", "exact", or "auto" for the fastest that is here. Throws on
-// others, with the list.
-std::unique_ptr<Matcher> make_matcher(std::string_view name = "auto", MatcherOptions options = {});
-std::vector<std::string> matcher_names();
+// Throws, with the remedy, where this build or machine does not support it.
+std::unique_ptr<Matcher> make_matcher(Backend backend = Backend::fastest,
+                                      MatcherParams params = {});
+// Those that can be used here, the fastest first; exact, which solves another problem, is the last.
+std::vector<Backend> available_backends();
 
-// The SIMD instruction sets that the cpu solver can use on this machine, best first; empty without
-// it.
+// The SIMD instruction sets that the cpu backend can use on this machine, the best first; empty
+// without it.
 std::vector<std::string> simd_targets();
 
 // The one in use.

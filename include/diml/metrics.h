@@ -11,8 +11,8 @@
 namespace diml {
 
 // Fractions from 0 to 1, means over queries. R is the number of gallery images of the query's
-// class, the query not counted; the paper's tables count it, and call the same names what is here
-// `_paper`.
+// class, the query not counted. The paper's tables count it: their RP and MAP@R are those named
+// `_paper` here.
 struct RetrievalMetrics {
   std::size_t queries = 0;
   double p_at_1 = 0.0;
@@ -27,19 +27,19 @@ class MetricsAccumulator {
  public:
   explicit MetricsAccumulator(std::vector<std::size_t> recall_ks = {1, 2, 4, 8, 10, 100});
 
-  // What one query gives. ranked_labels: the labels of the ranked gallery, the query itself not
+  // The metrics of one query. ranked_labels: the labels of the ranked gallery, the query itself not
   // among them, at least relevant + 1 deep or the whole gallery. relevant: R; with R = 0 the result
-  // stands for no query.
+  // counts no query.
   RetrievalMetrics of_query(std::int64_t label, std::span<const std::int64_t> ranked_labels,
                             std::size_t relevant) const;
 
-  // A query that stands for none is left out, and counted.
+  // A query with R = 0 is left out of the means, and counted as left out.
   void add(std::int64_t label, const RetrievalMetrics& query);
   void add(std::int64_t label, std::span<const std::int64_t> ranked_labels, std::size_t relevant) {
     add(label, of_query(label, ranked_labels, relevant));
   }
 
-  // What was counted, for an accumulator of another process with the same recall_ks.
+  // The sums so far, for an accumulator of another process with the same recall_ks.
   std::string to_bytes() const;
   void add(std::string_view bytes);
 
@@ -54,6 +54,24 @@ class MetricsAccumulator {
       sums_;  // by class; not yet divided by the number of queries
   std::size_t left_out_ = 0;
 };
+
+struct Interval {
+  double low = 0.0;
+  double high = 0.0;
+};
+
+struct BootstrapParams {
+  std::size_t resamples = 1000;
+  double level = 0.95;  // the share of the resampled means within an interval
+  std::uint64_t seed = 0;
+  int threads = 0;
+};
+
+// Confidence intervals of the means of the columns, by the percentile bootstrap over the rows.
+// values: [rows, columns]; a row is drawn as a whole, so that columns stay paired and the column of
+// a difference gives a paired interval. Depends on the seed alone, not on the threads.
+std::vector<Interval> bootstrap_means(std::span<const double> values, std::size_t columns,
+                                      const BootstrapParams& params = {});
 
 // Mutual information of two labellings over the mean of their entropies: 1 for the same partition,
 // 0 for unrelated ones.

@@ -6,12 +6,11 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "diml/candidates.h"
 #include "diml/matcher.h"
-#include "diml/rank.h"
+#include "diml/progress.h"
 
 namespace diml {
 
@@ -42,10 +41,12 @@ struct ScoredRanking {
 
 // Stage 2: the structural similarities of the first `head` candidates of each query, with the query
 // as source, all in one batch. place_of: where an id lies in `targets`; empty: ids are places.
+// Cancelled as Matcher::score().
 ScoredRanking match_head(const Matcher& matcher, const MatchParams& params,
                          const GridSelection& queries, const GridSetView& targets, Ranking ranking,
                          std::size_t head,
-                         const std::function<std::int64_t(std::int64_t id)>& place_of = {});
+                         const std::function<std::int64_t(std::int64_t id)>& place_of = {},
+                         const Progress& progress = {});
 
 class CudaSource;
 
@@ -56,10 +57,10 @@ class Retriever {
  public:
   // A gallery that is a part of a set: ids ascending. Its globals are copied, its cells are not.
   Retriever(const GridSelection& gallery, MatchParams params = {},
-            std::string_view matcher = "auto", int threads = 0);
+            Backend backend = Backend::fastest, int threads = 0);
   ~Retriever();
 
-  // Stage 1: `depth` candidates of each query. exclude: the gallery id that query q must not find,
+  // Stage 1: `depth` candidates of each query. exclude: the gallery id that query q must exclude,
   // or empty. One depth for all: with `exclude` no list is longer than the gallery less one.
   Ranking candidates(const GridSelection& queries, std::size_t depth,
                      std::span<const std::int64_t> exclude = {}) const;
@@ -68,9 +69,10 @@ class Retriever {
   ScoredRanking match_head(const GridSelection& queries, Ranking ranking, std::size_t head) const;
 
   // Without stage 1: all of the gallery by cosine + structural similarity, the first `depth` of
-  // each query.
+  // each query. progress: in queries.
   Ranking structural_candidates(const GridSelection& queries, std::size_t depth,
-                                std::span<const std::int64_t> exclude = {}) const;
+                                std::span<const std::int64_t> exclude = {},
+                                const Progress& progress = {}) const;
 
  private:
   GridSetView grids_;
@@ -79,7 +81,7 @@ class Retriever {
   MatchParams params_;
   std::unique_ptr<Matcher> matcher_;
   std::shared_ptr<const void> kept_;
-  std::unique_ptr<CudaSource> cuda_;        // where the matcher is on a card
+  std::unique_ptr<CudaSource> cuda_;        // where the matcher is on a GPU
   std::unique_ptr<CandidateSource> exact_;  // elsewhere
 };
 
@@ -88,11 +90,11 @@ class Retriever {
 std::vector<std::int64_t> reranked(const ScoredRanking& scored, std::size_t query, std::size_t k,
                                    ScoreWeights weights = {});
 
-// What the authors' script gives for k: `deepest` candidates are re-ranked once, the first k of
-// that order are kept, and behind them stands the stage-1 list from place k on. Two things are
-// wrong with it. The head of the list is the same for every k. And the list is none: an image that
-// comes to the head from behind place k stands in it twice, and one that leaves the head is not in
-// it at all. For comparison with the paper's tables, not for use.
+// The result of the authors' script for k: `deepest` candidates are re-ranked once, the first k of
+// that order are kept, and the stage-1 list from position k on follows. This has two faults. The
+// head of the list is the same for every k. And the result is not a ranking: an image that moves to
+// the head from behind position k is listed twice, and one that leaves the head is missing. For
+// comparison with the paper's tables, not for use.
 std::vector<std::int64_t> reranked_and_cut(const ScoredRanking& scored, std::size_t query,
                                            std::size_t k, std::size_t deepest,
                                            ScoreWeights weights = {});

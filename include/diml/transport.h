@@ -9,19 +9,27 @@
 
 namespace diml {
 
-enum class Solver : std::uint8_t {
-  reference,  // Sinkhorn through logarithms, double, plain loops: never optimised, what the others
-              // are proved against
+// The implementation that matches pairs and solves the transport between their cells.
+enum class Backend : std::uint8_t {
+  fastest,    // "auto": cuda for batches where there is a GPU, else cpu, else reference
+  reference,  // Sinkhorn through logarithms, double, plain loops: the definition that the others
+              // are tested against
   cpu,        // Sinkhorn in float32 SIMD
-  exact,  // network simplex: the unregularised optimum; lambda, tolerance and max_iterations do not
-          // apply
+  cuda,       // Sinkhorn on an NVIDIA GPU; only for batches of pairs
+  exact,      // network simplex: the unregularised optimum; lambda, tolerance and max_iterations do
+              // not apply
 };
 
-const char* name_of(Solver solver);
-bool is_available(Solver solver);  // cpu needs Highway, exact needs LEMON at build time
+Backend backend_from(std::string_view name);
+const char* name_of(Backend backend);
+// cpu needs Highway and exact needs LEMON at build time; cuda needs a GPU as well.
+bool is_available(Backend backend);
+// What `fastest` means for one pair.
+Backend fastest_of_one_pair();
 
 struct TransportParams {
-  Solver solver = Solver::reference;
+  // Of match() and solve(). A Matcher has its own.
+  Backend backend = Backend::fastest;
   double lambda = 0.05;  // entropic regularisation; paper, appendix A. At least kSmallestLambda.
   double tolerance =
       1e-4;  // L1 marginal error below which a pair has converged; docs/decisions/0003
@@ -31,8 +39,7 @@ struct TransportParams {
 constexpr double kSmallestLambda = 1e-3;
 constexpr int kMostIterations = 10'000'000;
 
-// Throws on a lambda, tolerance or iteration count outside its range, or a solver that was not
-// built.
+// Throws on a lambda, tolerance or iteration count outside its range.
 void check_params(const TransportParams& params);
 
 struct MatrixView {
@@ -53,6 +60,7 @@ struct TransportPlan {
   double marginal_error = 0.0;  // sum_i |sum_j T_ij - mu_i|; the columns are met to rounding
   bool converged = false;
   bool log_domain = false;
+  Backend backend = Backend::reference;  // that solved it
 
   double operator()(std::size_t row, std::size_t col) const { return mass[row * cols + col]; }
 };
@@ -62,7 +70,7 @@ struct TransportPlan {
 TransportPlan solve(MatrixView cost, const Marginals& marginals,
                     const TransportParams& params = {});
 
-// What the plan costs can be, for certain.
+// Certain bounds of the least transport cost.
 struct Bracket {
   double lower = 0.0;  // value of a feasible dual: no plan is cheaper
   double upper = 0.0;  // cost of a feasible plan, the given one rounded onto the marginals

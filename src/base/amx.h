@@ -2,13 +2,13 @@
 
 namespace diml {
 
-// Whether the CPU says that it has AMX and does not say how large its tiles are. Some hypervisors
-// pass the first on and hide the second; oneDNN looks at the first alone, sets tiles up without a
-// size and ends by an illegal instruction.
+// Whether the CPU reports AMX but not the size of its tiles. Some hypervisors pass the first flag
+// on and hide the second; oneDNN reads only the first, configures tiles without a size and crashes
+// with an illegal instruction.
 bool amx_is_broken();
 
-// Where it is, tells oneDNN, ours and LibTorch's, to do without: call before the first network.
-// What the user set in ONEDNN_MAX_CPU_ISA stays.
+// In that case, disables AMX in oneDNN, ours and LibTorch's: call before the first network. A value
+// of ONEDNN_MAX_CPU_ISA that the user has set stays.
 void avoid_broken_amx();
 
 }  // namespace diml

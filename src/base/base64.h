@@ -6,7 +6,7 @@
 
 namespace diml {
 
-// For pictures within pages.
+// For pictures embedded in pages.
 inline std::string base64(const std::vector<std::uint8_t>& bytes) {
   constexpr const char* kLetters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number behind `name` in a file of "name number" lines; of the first line where there are no
-// names.
+// The number after `name` in a file of "name number" lines; that of the first line where there are
+// no names.
 std::optional<double> number_in(const fs::path& path, const std::string& name = "") {
   std::ifstream file(path);
   std::string word;
@@ -25,7 +25,7 @@ std::optional<double> number_in(const fs::path& path, const std::string& name = 
   return {};
 }
 
-// Of the two versions of control groups.
+// The files of the two versions of control groups.
 struct Controller {
   const char* root;
   const char* limit;
@@ -40,7 +40,7 @@ void lower_to(std::optional<double>& least, double bytes) {
   least = std::min(least.value_or(bytes), std::max(0.0, bytes));
 }
 
-// A group is bound by its own limit and by those of all groups above it.
+// The limits of a group and of all groups above it apply.
 void lower_to_limits(std::optional<double>& least, const Controller& controller,
                      const std::string& group) {
   for (fs::path path = group;; path = path.parent_path()) {

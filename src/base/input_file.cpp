@@ -1,4 +1,4 @@
-#include "diml/input_file.h"
+#include "base/input_file.h"
 
 #include <cerrno>
 #include <filesystem>
@@ -25,6 +25,17 @@ std::vector<std::uint8_t> read_file(const std::string& path) {
     throw system_error(path + ": cannot be read", errno);
   }
   return bytes;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw system_error(path + ": cannot be opened", errno);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(line);
+  }
+  return lines;
 }
 
 void ask_for_file(const std::string& path) {

@@ -24,7 +24,7 @@ inline std::string markup_text(std::string_view text) {
         safe += "&quot;";
         break;
       default:
-        // XML has no place for control characters, not even escaped.
+        // XML does not allow control characters, not even escaped.
         safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
   }

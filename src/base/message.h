@@ -36,7 +36,7 @@ class MessageWriter {
   std::string bytes_;
 };
 
-// The same back, in the same order.
+// Reads them back, in the same order.
 class MessageReader {
  public:
   explicit MessageReader(std::string_view bytes) : rest_(bytes) {}
@@ -64,7 +64,7 @@ class MessageReader {
  private:
   [[noreturn]] static void refuse() {
     throw Error(ErrorKind::unsupported,
-                "a message of another process was cut off: are all of them the same version?");
+                "a message of another process is truncated: do all run the same version?");
   }
   std::string_view taken(std::size_t bytes) {
     if (bytes > rest_.size()) refuse();

@@ -11,8 +11,8 @@
 
 namespace diml {
 
-// The one of `known` that takes the fewest letters put in, taken out or changed; the first of
-// equals, "" where nothing is known. For messages about names that were mistyped.
+// The one of `known` with the smallest edit distance (inserted, deleted and changed letters); the
+// first of equals, "" where `known` is empty. For messages about mistyped names.
 inline std::string nearest_name(std::string_view name, std::span<const std::string> known) {
   std::string nearest;
   std::size_t least = std::numeric_limits<std::size_t>::max();

@@ -1,9 +1,10 @@
-#include "diml/npy.h"
+#include "base/npy.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <limits>
 #include <string_view>
@@ -12,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/float16.h"
 #include "base/system_error.h"
-#include "diml/float16.h"
 
 namespace diml {
 namespace {
@@ -23,9 +24,66 @@ static_assert(std::endian::native == std::endian::little, "arrays on disk are li
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kLongestHeader = 1 << 16;
 constexpr std::size_t kMostDimensions = 32;
+constexpr std::size_t kLongestText = 1 << 16;  // bytes of one word
 
-// The header is a Python dictionary literal. Three keys are known; the values are found behind
-// them.
+struct TypeRow {
+  const char* name;
+  std::string_view descr;  // as NumPy writes it; single bytes have no order
+  std::size_t bytes;
+};
+// In the order of ArrayType.
+constexpr std::array kTypes = {
+    TypeRow{"float32", "<f4", 4}, TypeRow{"float16", "<f2", 2}, TypeRow{"float64", "<f8", 8},
+    TypeRow{"int64", "<i8", 8},   TypeRow{"int32", "<i4", 4},   TypeRow{"int16", "<i2", 2},
+    TypeRow{"int8", "|i1", 1},    TypeRow{"uint32", "<u4", 4},  TypeRow{"uint16", "<u2", 2},
+    TypeRow{"uint8", "|u1", 1},   TypeRow{"text", "", 0},
+};
+
+void append_utf8(std::string& text, std::uint32_t point) {
+  const auto tail = [&](int shift) {
+    text += static_cast<char>(0x80U | ((point >> shift) & 0x3fU));
+  };
+  if (point < 0x80) {
+    text += static_cast<char>(point);
+  } else if (point < 0x800) {
+    text += static_cast<char>(0xc0U | (point >> 6));
+    tail(0);
+  } else if (point < 0x10000) {
+    text += static_cast<char>(0xe0U | (point >> 12));
+    tail(6);
+    tail(0);
+  } else {
+    text += static_cast<char>(0xf0U | ((point >> 18) & 0x7U));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
+// The first character of the text, which is then without it.
+std::uint32_t take_utf8(std::string_view& text) {
+  constexpr std::uint32_t kReplacement = 0xfffd;
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t tail = first < 0x80              ? 0
+                           : (first & 0xe0U) == 0xc0 ? 1
+                           : (first & 0xf0U) == 0xe0 ? 2
+                           : (first & 0xf8U) == 0xf0 ? 3
+                                                     : text.size();
+  std::uint32_t point = tail == 0 ? first : first & (0x3fU >> tail);
+  for (std::size_t k = 1; k <= tail; ++k) {
+    const auto next = k < text.size() ? static_cast<unsigned char>(text[k]) : 0U;
+    if ((next & 0xc0U) != 0x80) {
+      text.remove_prefix(1);
+      return kReplacement;
+    }
+    point = point << 6 | (next & 0x3fU);
+  }
+  text.remove_prefix(tail + 1);
+  return point;
+}
+
+// The header is a Python dictionary literal. Three keys are known; each value is found after its
+// key.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const std::size_t at = header.find(key);
   if (at == std::string_view::npos) return {};
@@ -67,29 +125,13 @@ bool multiply(const std::vector<std::size_t>& shape, std::size_t& product) {
 
 }  // namespace
 
-std::size_t size_of(ArrayType type) {
-  switch (type) {
-    case ArrayType::float32:
-      return 4;
-    case ArrayType::float16:
-      return 2;
-    case ArrayType::int64:
-      return 8;
-  }
-  return 0;
-}
+std::size_t size_of(ArrayType type) { return kTypes[static_cast<std::size_t>(type)].bytes; }
 
-const char* name_of(ArrayType type) {
-  switch (type) {
-    case ArrayType::float32:
-      return "float32";
-    case ArrayType::float16:
-      return "float16";
-    case ArrayType::int64:
-      return "int64";
-  }
-  return "unknown";
-}
+bool is_float(ArrayType type) { return type <= ArrayType::float64; }
+
+bool is_integer(ArrayType type) { return type > ArrayType::float64 && type < ArrayType::text; }
+
+const char* name_of(ArrayType type) { return kTypes[static_cast<std::size_t>(type)].name; }
 
 std::string shape_text(std::span<const std::size_t> shape) {
   std::string text = "[";
@@ -141,26 +183,17 @@ void NpyFile::parse_header() {
   read_bytes(header_offset, header.data(), header_bytes);
   data_offset_ = header_offset + header_bytes;
 
-  const std::string_view descr = value_of(header, "'descr'");
-  if (descr.starts_with("'<f4'")) {
-    type_ = ArrayType::float32;
-  } else if (descr.starts_with("'<f2'")) {
-    type_ = ArrayType::float16;
-  } else if (descr.starts_with("'<i8'")) {
-    type_ = ArrayType::int64;
-  } else {
-    std::string shown(descr.substr(0, std::min<std::size_t>(descr.find(','), 16)));
-    std::replace_if(
-        shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
-    fail("has type " + shown + "; arrays are float32, float16 or int64: convert it with .astype()");
-  }
+  parse_type(value_of(header, "'descr'"));
   if (!value_of(header, "'fortran_order'").starts_with("False")) {
     fail("is in Fortran order; convert it with numpy.ascontiguousarray");
   }
   if (!parse_shape(value_of(header, "'shape'"), shape_) || !multiply(shape_, count_)) {
     fail("has no readable shape; write it with numpy.save");
   }
-  const std::size_t expected = data_offset_ + count_ * size_of(type_);
+  if (item_bytes_ > 1 && count_ > (std::size_t{1} << 58) / item_bytes_) {
+    fail("has no readable shape; write it with numpy.save");
+  }
+  const std::size_t expected = data_offset_ + count_ * item_bytes_;
   if (file_bytes != expected) {
     fail("has " + std::to_string(file_bytes) + " bytes where its shape " + shape_text(shape_) +
          " needs " + std::to_string(expected) +
@@ -183,30 +216,103 @@ void NpyFile::read_bytes(std::size_t offset, void* out, std::size_t bytes) const
   }
 }
 
-void NpyFile::read_floats(std::size_t first, std::span<float> out) const {
-  if (type_ == ArrayType::float32) {
-    read_bytes(data_offset_ + first * sizeof(float), out.data(), out.size_bytes());
+void NpyFile::parse_type(std::string_view descr) {
+  for (std::size_t k = 0; k + 1 < kTypes.size(); ++k) {
+    const std::string_view type = kTypes[k].descr;
+    if (!descr.starts_with('\'') || !descr.substr(1).starts_with(type) ||
+        !descr.substr(1 + type.size()).starts_with('\''))
+      continue;
+    type_ = static_cast<ArrayType>(k);
+    item_bytes_ = kTypes[k].bytes;
     return;
   }
-  if (type_ != ArrayType::float16) fail("holds int64 where float32 or float16 is wanted");
-  std::array<Float16, 4096> block;
+  wide_text_ = descr.starts_with("'<U");
+  if (wide_text_ || descr.starts_with("'|S")) {
+    std::size_t length = 0;
+    const char* end = descr.data() + descr.size();
+    const auto [stop, error] = std::from_chars(descr.data() + 3, end, length);
+    const std::size_t bytes = length * (wide_text_ ? sizeof(std::uint32_t) : 1);
+    if (error == std::errc() && stop != end && *stop == '\'' && length > 0 &&
+        length <= kLongestText && bytes <= kLongestText) {
+      type_ = ArrayType::text;
+      item_bytes_ = bytes;
+      return;
+    }
+  }
+  std::string shown(descr.substr(0, std::min<std::size_t>(descr.find(','), 16)));
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
+  fail("has type " + shown +
+       "; arrays are floats, integers or words: convert it with .astype(), such as "
+       ".astype(numpy.float32), or .astype(str) for words");
+}
+
+template <typename Stored, typename Value, typename Convert>
+void NpyFile::read_as(std::size_t first, std::span<Value> out, Convert convert) const {
+  std::array<Stored, 4096> block;
   for (std::size_t done = 0; done < out.size();) {
     const std::size_t count = std::min(block.size(), out.size() - done);
-    read_bytes(data_offset_ + (first + done) * sizeof(Float16), block.data(),
-               count * sizeof(Float16));
+    read_bytes(data_offset_ + (first + done) * sizeof(Stored), block.data(),
+               count * sizeof(Stored));
     std::transform(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(count),
-                   out.begin() + static_cast<std::ptrdiff_t>(done),
-                   [](Float16 value) { return to_float(value); });
+                   out.begin() + static_cast<std::ptrdiff_t>(done), convert);
     done += count;
   }
 }
 
-void NpyFile::read_int64s(std::size_t first, std::span<std::int64_t> out) const {
-  if (type_ != ArrayType::int64) {
-    fail(std::string("holds ") + name_of(type_) +
-         " where int64 is wanted: convert it with .astype(numpy.int64)");
+void NpyFile::read_floats(std::size_t first, std::span<float> out) const {
+  switch (type_) {
+    case ArrayType::float32:
+      return read_bytes(data_offset_ + first * sizeof(float), out.data(), out.size_bytes());
+    case ArrayType::float16:
+      return read_as<Float16>(first, out, [](Float16 value) { return to_float(value); });
+    case ArrayType::float64:
+      return read_as<double>(first, out, [](double value) { return static_cast<float>(value); });
+    default:
+      fail(std::string("holds ") + name_of(type_) + " where floats are wanted");
   }
-  read_bytes(data_offset_ + first * sizeof(std::int64_t), out.data(), out.size_bytes());
+}
+
+void NpyFile::read_int64s(std::size_t first, std::span<std::int64_t> out) const {
+  const auto widen = [](auto value) { return static_cast<std::int64_t>(value); };
+  switch (type_) {
+    case ArrayType::int64:
+      return read_bytes(data_offset_ + first * sizeof(std::int64_t), out.data(), out.size_bytes());
+    case ArrayType::int32:
+      return read_as<std::int32_t>(first, out, widen);
+    case ArrayType::int16:
+      return read_as<std::int16_t>(first, out, widen);
+    case ArrayType::int8:
+      return read_as<std::int8_t>(first, out, widen);
+    case ArrayType::uint32:
+      return read_as<std::uint32_t>(first, out, widen);
+    case ArrayType::uint16:
+      return read_as<std::uint16_t>(first, out, widen);
+    case ArrayType::uint8:
+      return read_as<std::uint8_t>(first, out, widen);
+    default:
+      fail(std::string("holds ") + name_of(type_) +
+           " where integers are wanted: convert it with .astype(numpy.int64)");
+  }
+}
+
+void NpyFile::read_texts(std::size_t first, std::span<std::string> out) const {
+  if (type_ != ArrayType::text) fail(std::string("holds ") + name_of(type_) + ", not words");
+  std::vector<char> bytes(item_bytes_);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    read_bytes(data_offset_ + (first + k) * item_bytes_, bytes.data(), bytes.size());
+    out[k].clear();
+    if (!wide_text_) {
+      out[k].assign(bytes.data(), ::strnlen(bytes.data(), bytes.size()));
+      continue;
+    }
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint32_t)) {
+      std::uint32_t point = 0;
+      std::memcpy(&point, &bytes[at], sizeof(point));
+      if (point == 0) break;  // shorter words are padded
+      append_utf8(out[k], point);
+    }
+  }
 }
 
 void NpyFile::fail(const std::string& why) const { throw Error(path_ + ": " + why); }
@@ -215,10 +321,11 @@ void NpyFile::fail_to(const std::string& what) const {
   throw system_error(path_ + ": cannot " + what, errno);
 }
 
-std::string npy_header(ArrayType type, std::span<const std::size_t> shape) {
-  static constexpr std::array<std::string_view, 3> kDescr = {"<f4", "<f2", "<i8"};
-  std::string header = "{'descr': '" + std::string(kDescr[static_cast<std::size_t>(type)]) +
-                       "', 'fortran_order': False, 'shape': (";
+namespace {
+
+// type: as NumPy writes it.
+std::string header_of(const std::string& type, std::span<const std::size_t> shape) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (";
   for (const std::size_t extent : shape) header += std::to_string(extent) + ",";
   header += "), }";
   // The data begins on a multiple of 64 bytes; the padding ends in a newline.
@@ -231,6 +338,32 @@ std::string npy_header(ArrayType type, std::span<const std::size_t> shape) {
   return preamble + header;
 }
 
+}  // namespace
+
+std::string npy_header(ArrayType type, std::span<const std::size_t> shape) {
+  return header_of(std::string(kTypes[static_cast<std::size_t>(type)].descr), shape);
+}
+
+std::string npy_text_header(std::size_t length, std::span<const std::size_t> shape) {
+  return header_of("<U" + std::to_string(length), shape);
+}
+
+std::string npy_text(std::string_view word, std::size_t length) {
+  std::string bytes;
+  while (!word.empty() && bytes.size() < length * sizeof(std::uint32_t)) {
+    const std::uint32_t point = take_utf8(word);
+    for (int b = 0; b < 4; ++b) bytes += static_cast<char>(point >> (8 * b));
+  }
+  bytes.resize(length * sizeof(std::uint32_t), '\0');
+  return bytes;
+}
+
+std::size_t text_length(std::string_view word) {
+  std::size_t length = 0;
+  for (; !word.empty(); ++length) take_utf8(word);
+  return length;
+}
+
 NpyWriter::NpyWriter(std::string path, ArrayType type, std::span<const std::size_t> shape)
     : file_(std::move(path)), type_(type), missing_(1) {
   for (const std::size_t extent : shape) missing_ *= extent;
@@ -238,8 +371,9 @@ NpyWriter::NpyWriter(std::string path, ArrayType type, std::span<const std::size
 }
 
 void NpyWriter::append(std::span<const float> values) {
-  if (type_ == ArrayType::int64)
-    throw Error(file_.path() + ": floats cannot go into an int64 array");
+  if (type_ != ArrayType::float32 && type_ != ArrayType::float16) {
+    throw Error(ErrorKind::internal, file_.path() + ": floats go into float32 or float16 arrays");
+  }
   missing_ -= values.size();
   if (type_ == ArrayType::float32) {
     file_.write(values.data(), values.size_bytes());
@@ -252,14 +386,14 @@ void NpyWriter::append(std::span<const float> values) {
 
 void NpyWriter::append(std::span<const std::int64_t> values) {
   if (type_ != ArrayType::int64)
-    throw Error(file_.path() + ": integers cannot go into a float array");
+    throw Error(file_.path() + ": integers cannot be written to a float array");
   missing_ -= values.size();
   file_.write(values.data(), values.size_bytes());
 }
 
 void NpyWriter::commit() {
   if (missing_ != 0)
-    throw Error(file_.path() + ": as many elements must be written as its shape has");
+    throw Error(file_.path() + ": the number of written elements must be that of its shape");
   file_.commit();
 }
 

@@ -1,4 +1,4 @@
-#include "diml/output_file.h"
+#include "base/output_file.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,8 +14,8 @@
 namespace diml {
 namespace {
 
-constexpr mode_t kMode = 0666;  // the umask has the last word
-// At a name that no killed process of the same number has left behind.
+constexpr mode_t kMode = 0666;  // reduced by the umask
+// Finds a name that is not left over from a killed process with the same process id.
 constexpr int kAttempts = 100;
 
 std::string folder_of(const std::string& path) {
@@ -41,7 +41,7 @@ void sync_folder_of(const std::string& path) {
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   namespace fs = std::filesystem;
   if (path_.empty()) throw Error("an output file needs a name");
-  std::error_code unknown;  // what cannot be looked at is told by open()
+  std::error_code unknown;  // open() reports what cannot be inspected
   const fs::file_status status = fs::status(path_, unknown);
   if (fs::is_directory(status)) throw Error(path_ + ": is a folder; name a file in it");
   if (fs::exists(status) && !fs::is_regular_file(status)) {
@@ -52,7 +52,7 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   place_ = fs::is_symlink(fs::symlink_status(path_, unknown)) && fs::exists(status)
                ? fs::canonical(path_, unknown).string()
                : path_;
-  // An unnamed file meets the limit only when it gets its name, behind all the work: look now.
+  // An unnamed file would fail only when it gets its name, after all the work: check now.
   if (fs::path(beside(0)).filename().string().size() > NAME_MAX) {
     errno = ENAMETOOLONG;
     fail("cannot be written");

@@ -11,7 +11,7 @@
 
 namespace diml::text {
 
-// Values as text and back. Numbers take the shortest text that brings back the same number; the
+// Values as text and back. Numbers use the shortest text that is read back as the same number; the
 // whole text must be the value.
 
 template <typename T>
@@ -19,7 +19,7 @@ concept Number = (std::integral<T> || std::floating_point<T>)&&!std::same_as<T, 
 
 template <Number T>
 std::string to_text(T value) {
-  char text[32];  // the longest double takes 24
+  char text[32];  // the longest double needs 24
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
 }
 
@@ -60,7 +60,7 @@ inline bool from_text(std::string_view text, std::string& value) {
   return true;
 }
 
-// Blanks around the commas are none of the values; no text is no values.
+// Blanks around the commas are ignored; an empty text is an empty list.
 template <Number T>
 bool from_text(std::string_view text, std::vector<T>& values) {
   std::vector<T> parsed;
@@ -72,13 +72,13 @@ bool from_text(std::string_view text, std::vector<T>& values) {
     if (!from_text(one, parsed.emplace_back())) return false;
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
-    if (text.empty()) return false;  // a comma with nothing behind it
+    if (text.empty()) return false;  // a comma with nothing after it
   }
   values = std::move(parsed);
   return true;
 }
 
-// What from_text takes, for messages.
+// The values that from_text accepts, for messages.
 template <typename T>
 const char* kind_of(const T& /*value*/) {
   if constexpr (std::same_as<T, bool>) return "true or false";

@@ -27,7 +27,7 @@ constexpr std::array<std::uint32_t, kRounds> first_primes() {
   return primes;
 }
 
-// The first 32 bits behind the point of the power-th root of a prime, in integers: exact on every
+// The first 32 fraction bits of the power-th root of a prime, in integers: exact on every
 // compiler. The root times 2^32 is the largest r with r^power <= prime * 2^(32 * power).
 constexpr std::uint32_t root_fraction(std::uint32_t prime, int power) {
   // The roots of the first 64 primes are below 32: 37 bits. A cube of 37 bits needs 111, 2^96 times
@@ -85,8 +85,8 @@ void Sha256::update(std::span<const std::uint8_t> bytes) {
 }
 
 std::string Sha256::hex() const {
-  // A bit of one, zeros, and the length in bits fill the last block; on a copy, so that more may
-  // come.
+  // A one bit, zeros, and the length in bits fill the last block; on a copy, so that more bytes may
+  // follow.
   Sha256 whole = *this;
   std::vector<std::uint8_t> padding(1 + (kBlock + 55 - length_ % kBlock) % kBlock, 0);
   padding.front() = 0x80;

@@ -8,19 +8,19 @@
 
 namespace diml {
 
-// SHA-256 (FIPS 180-4) of bytes that come in pieces.
+// SHA-256 (FIPS 180-4) of bytes that are added in pieces.
 class Sha256 {
  public:
   Sha256();
 
   void update(std::span<const std::uint8_t> bytes);
-  std::string hex() const;  // of what came so far, 64 small letters and digits
+  std::string hex() const;  // of the bytes so far, 64 lower-case letters and digits
 
  private:
   void take_block(const std::uint8_t* block);
 
   std::array<std::uint32_t, 8> state_;
-  std::array<std::uint8_t, 64> waiting_{};  // what does not fill a block yet
+  std::array<std::uint8_t, 64> waiting_{};  // bytes that do not fill a block yet
   std::uint64_t length_ = 0;                // in bytes
 };
 

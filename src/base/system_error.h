@@ -7,7 +7,7 @@
 
 namespace diml {
 
-// What kind of error a call of the system met; code is its errno.
+// The kind of a failed system call; code is its errno.
 ErrorKind kind_of_errno(int code);
 
 // "WHAT: No space left on device". what: "photo.jpg: cannot be read".

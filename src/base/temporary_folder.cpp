@@ -15,7 +15,7 @@ TemporaryFolder::TemporaryFolder()
 TemporaryFolder::TemporaryFolder(const std::string& parent) {
   std::error_code failed;
   std::filesystem::create_directories(parent, failed);
-  // Programs run in it: what they are told of its files must not depend on where this one runs.
+  // Programs run in it: paths of its files must not depend on the current folder.
   std::string name = std::filesystem::absolute(parent).string() + "/diml.XXXXXX";
   if (failed || ::mkdtemp(name.data()) == nullptr) {
     throw system_error(parent + ": no folder can be made in it",

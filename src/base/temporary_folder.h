@@ -4,11 +4,11 @@
 
 namespace diml {
 
-// A folder of its own, under a name that nothing else has. It goes away with its contents.
+// A new folder with a unique name. The destructor removes it with its contents.
 class TemporaryFolder {
  public:
-  TemporaryFolder();                                    // where the system keeps such things
-  explicit TemporaryFolder(const std::string& parent);  // which is made where it is missing
+  TemporaryFolder();                                    // in the system's temporary folder
+  explicit TemporaryFolder(const std::string& parent);  // which is created where it is missing
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;

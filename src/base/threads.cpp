@@ -1,13 +1,37 @@
-#include "diml/threads.h"
+#include "base/threads.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <exception>
+#include <future>
+#include <system_error>
+#include <thread>
+#include <vector>
 
 #include <omp.h>
 
+#include "diml/error.h"
+
 namespace diml {
+namespace {
+
+// Threads of the team that OpenMP keeps for this thread. A smaller team than before would end the
+// others, which the next call would have to start again.
+thread_local int team_size = 1;
+
+// Left to other threads of the process that start some at the same moment.
+constexpr int kSpare = 2;
+
+// At most `wanted`; a team that is there is not tried again.
+int team_of(int wanted) {
+  if (wanted > team_size) wanted = std::max(team_size, startable_threads(wanted));
+  return team_size = wanted;
+}
+
+[[noreturn]] void stop() { throw Error(ErrorKind::out_of_resources, "the work was cancelled"); }
+
+}  // namespace
 
 int default_threads() {
   if (const char* wanted = std::getenv("DIML_THREADS")) {
@@ -19,23 +43,52 @@ int default_threads() {
 
 int thread_count(int wanted) { return wanted > 0 ? wanted : default_threads(); }
 
+int startable_threads(int wanted) {
+  std::vector<std::thread> started;
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  int more = 0;
+  try {
+    started.reserve(static_cast<std::size_t>(wanted + kSpare));
+    for (; more < wanted - 1 + kSpare; ++more) started.emplace_back([ended] { ended.wait(); });
+  } catch (const std::exception&) {  // no thread, or no memory for it
+  }
+  end.set_value();
+  for (std::thread& thread : started) thread.join();
+  return std::clamp(1 + more - kSpare, 1, wanted);
+}
+
+void start_team(int threads) {
+  const int team = team_of(thread_count(threads));
+  std::atomic<int> here{0};
+#pragma omp parallel num_threads(team)
+  ++here;
+}
+
 ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
-  omp_set_num_threads(thread_count(threads));
+  const int wanted = thread_count(threads);
+  omp_set_num_threads(wanted == 1 ? 1 : startable_threads(wanted));
 }
 
 ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }
 
 void parallel_for(std::size_t count, std::size_t grain, int threads,
-                  const std::function<void(std::size_t, std::size_t)>& body) {
+                  const std::function<void(std::size_t, std::size_t)>& body,
+                  const Progress& progress) {
   if (count == 0) return;
+  // The calling thread may get no chunk below: what was cancelled before does not begin.
+  if (progress.cancelled()) stop();
   grain = std::clamp<std::size_t>(grain, 1, count);
   const std::size_t chunks = (count + grain - 1) / grain;
   const std::size_t wanted = static_cast<std::size_t>(thread_count(threads));
-  // OpenMP ends the process when it cannot start a thread: no more than could ever help.
   const std::size_t useful = 4 * static_cast<std::size_t>(omp_get_num_procs()) + 16;
   const int workers = static_cast<int>(std::min({wanted, chunks, useful}));
-  if (workers == 1) {
+  // Not fewer than there are: see team_size.
+  const int most = static_cast<int>(std::min(wanted, useful));
+  const int team = workers == 1 ? 1 : team_of(std::max(workers, std::min(team_size, most)));
+  if (team == 1) {
     for (std::size_t begin = 0; begin < count; begin += grain) {
+      if (progress.cancelled()) stop();
       body(begin, std::min(count, begin + grain));
     }
     return;
@@ -45,10 +98,11 @@ void parallel_for(std::size_t count, std::size_t grain, int threads,
   // outside.
   std::exception_ptr failure;
   std::atomic<bool> failed{false};
-#pragma omp parallel for schedule(dynamic) num_threads(workers)
+#pragma omp parallel for schedule(dynamic) num_threads(team)
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     if (failed.load(std::memory_order_relaxed)) continue;
     try {
+      if (omp_get_thread_num() == 0 && progress.cancelled()) stop();
       const std::size_t begin = chunk * grain;
       body(begin, std::min(count, begin + grain));
     } catch (...) {

@@ -18,13 +18,13 @@ class YamlDocument {
       : path_(std::move(path)) {
     try {
       const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-      if (documents.size() > 1) fail(documents[1], "a second document: " + what + " are one");
+      if (documents.size() > 1) fail(documents[1], "a second document: write " + what + " as one");
       if (!documents.empty()) root_ = documents[0];
     } catch (const YAML::Exception& error) {
-      fail_at(error.mark, "is no YAML: " + error.msg);
+      fail_at(error.mark, "is not YAML: " + error.msg);
     }
     if (!root_.IsNull() && !root_.IsMap()) {
-      fail(root_, "is no map: write one setting a line, as in 'epochs: 150'");
+      fail(root_, "is not a map: write one setting per line, as in 'epochs: 150'");
     }
   }
 
@@ -57,22 +57,24 @@ class YamlDocument {
   }
 
  private:
-  static constexpr int kDeepest = 8;  // a map may hold itself through an alias
+  static constexpr int kDeepest = 8;  // a map may contain itself through an alias
 
   [[noreturn]] void fail_at(const YAML::Mark& mark, const std::string& what) const {
     throw Error(place_of(mark) + what);
   }
 
   std::string place_of(const YAML::Mark& mark) const {
-    return path_ + (mark.is_null() ? "" : ":" + std::to_string(mark.line + 1)) + ": ";
+    std::string place = path_;
+    if (!mark.is_null()) place.append(":").append(std::to_string(mark.line + 1));
+    return place.append(": ");
   }
 
   void walk(const YAML::Node& node, const std::string& name, int depth, std::set<std::string>& seen,
             const Take& take) const {
-    if (depth > kDeepest) fail(node, "maps within maps within maps: settings have one dot");
+    if (depth > kDeepest) fail(node, "maps are nested too deeply: settings have one dot");
     if (!node.IsMap()) {
       if (name.empty()) {  // an empty document, a row without settings of its own
-        if (!node.IsNull()) fail(node, "is no map: write names and values, as in {epochs: 150}");
+        if (!node.IsNull()) fail(node, "is not a map: write names and values, as in {epochs: 150}");
         return;
       }
       if (!seen.insert(name).second) fail(node, name + " is set twice: leave one of them");
@@ -80,7 +82,7 @@ class YamlDocument {
       return;
     }
     for (const auto& entry : node) {
-      if (!entry.first.IsScalar()) fail(entry.first, "a setting's name is a word");
+      if (!entry.first.IsScalar()) fail(entry.first, "the name of a setting must be a word");
       std::string whole = name.empty() ? "" : name + ".";
       whole += entry.first.Scalar();
       walk(entry.second, whole, depth + 1, seen, take);

@@ -10,8 +10,8 @@
 
 namespace diml::critters {
 
-// A Cairo surface with the few verbs that drawing a creature takes. Angles in radians; y points
-// down.
+// A Cairo surface with the few operations that drawing a creature needs. Angles in radians; y
+// points down.
 class Canvas {
  public:
   explicit Canvas(std::size_t size);
@@ -38,7 +38,7 @@ class Canvas {
   std::unique_ptr<cairo_t, Free> context_;
 };
 
-// Saves the coordinate system and brings it back.
+// Saves the coordinate system and restores it.
 class Frame {
  public:
   Frame(const Canvas& canvas, double x, double y, double angle) : cairo_(canvas.cairo()) {

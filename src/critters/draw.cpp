@@ -2,10 +2,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/random.h"
 #include "canvas.h"
-#include "diml/critters.h"
+#include "critters/critters.h"
 #include "diml/error.h"
-#include "diml/random.h"
 
 namespace diml {
 namespace critters {
@@ -33,7 +33,7 @@ struct Point {
   double y = 0.0;
 };
 
-// What one picture has of its own.
+// The random properties of one picture.
 struct Pose {
   explicit Pose(Random& random)
       : scale(random.uniform(0.42, 0.62)),
@@ -51,7 +51,7 @@ struct Pose {
   double head_turn, wing_turn, tail_turn, legs_turn;
 };
 
-// Draws facing right; remembers where the parts came to lie in the picture.
+// Draws the creature facing right; records the positions of its parts in the picture.
 class CreatureDrawing {
  public:
   CreatureDrawing(const Canvas& canvas, const Species& species, const Pose& pose)
@@ -344,7 +344,7 @@ Critter draw_critter(const CrittersParams& params, std::size_t label, std::size_
     visible[part] = place.x >= 0.0 && place.y >= 0.0 && place.x < pixels && place.y < pixels;
   }
   if (species[crest_shape] == 0) visible[crest] = false;
-  for (std::size_t k = random.below(3); k > 0; --k) {  // what stands in front
+  for (std::size_t k = random.below(3); k > 0; --k) {  // clutter in front
     clutter_path(canvas, random, random.uniform(0.10, 0.28));
     for (std::size_t part = 0; part < part_count; ++part) {
       const Point& place = drawing.places()[part];

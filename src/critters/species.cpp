@@ -1,6 +1,6 @@
 #include "species.h"
 
-#include "diml/random.h"
+#include "base/random.h"
 
 namespace diml::critters {
 namespace {
@@ -57,7 +57,7 @@ Species species_of(std::uint64_t seed, std::size_t label) {
     const std::size_t trait = own.below(trait_count);
     const std::size_t count = choices(static_cast<Trait>(trait));
     species[trait] =
-        (species[trait] + 1 + own.below(count - 1)) % count;  // another choice than the family's
+        (species[trait] + 1 + own.below(count - 1)) % count;  // differs from the family's choice
   }
   return species;
 }

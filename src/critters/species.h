@@ -10,7 +10,7 @@ struct Colour {
   double red, green, blue;
 };
 
-// How a class looks, as one choice for each trait. Drawing turns the choices into shapes and
+// The appearance of a class: one choice for each trait. Drawing turns the choices into shapes and
 // colours.
 enum Trait : std::size_t {
   body_shape,
@@ -37,10 +37,10 @@ enum Trait : std::size_t {
 
 using Species = std::array<std::size_t, trait_count>;
 
-// How many choices a trait has.
+// The number of choices of a trait.
 std::size_t choices(Trait trait);
 
-// Families of five: one look at random, each member with three traits of its own.
+// Families of five: a family has a random appearance, and each member changes three traits.
 Species species_of(std::uint64_t seed, std::size_t label);
 
 Colour colour_of(std::size_t choice);

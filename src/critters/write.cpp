@@ -1,8 +1,9 @@
 #include <cstdio>
 
-#include "diml/critters.h"
+#include "base/output_file.h"
+#include "base/threads.h"
+#include "critters/critters.h"
 #include "diml/error.h"
-#include "diml/output_file.h"
 
 namespace diml {
 namespace {
@@ -64,7 +65,7 @@ void write_critters(const std::string& folder, const CrittersParams& params,
     parallel_for(some, 1, 0, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) draw(first + k);
     });
-    if (progress) progress(first + some, count);
+    progress(first + some, count);
   }
 
   std::string images;
@@ -91,7 +92,7 @@ void write_critters(const std::string& folder, const CrittersParams& params,
   write_text(folder + "/bounding_boxes.txt", all_boxes);
   write_text(folder + "/parts/parts.txt", parts);
   write_text(folder + "/parts/part_locs.txt", all_locations);
-  write_text(folder + "/images.txt", images);  // last: a folder with it is whole
+  write_text(folder + "/images.txt", images);  // last: it marks a complete folder
 }
 
 }  // namespace diml

@@ -14,6 +14,10 @@
 namespace diml::datasets {
 namespace {
 
+// The published data set.
+constexpr std::size_t kClasses = 196;
+constexpr std::size_t kPhotos = 16185;
+
 #if DIML_HAS_MAT
 struct CloseMat {
   void operator()(mat_t* file) const { Mat_Close(file); }
@@ -59,7 +63,7 @@ double number_in(const matvar_t& value, const std::string& path) {
 Dataset from_annotations(const std::string& folder) {
   const std::string path = folder + "/cars_annos.mat";
   const std::unique_ptr<mat_t, CloseMat> file(Mat_Open(path.c_str(), MAT_ACC_RDONLY));
-  if (!file) throw Error(path + ": is no .mat file");
+  if (!file) throw Error(path + ": is not a .mat file");
   const std::unique_ptr<matvar_t, FreeVariable> annotations(Mat_VarRead(file.get(), "annotations"));
   if (!annotations || annotations->class_type != MAT_C_STRUCT || annotations->rank != 2) {
     throw Error(path + ": has no 'annotations': get cars_annos.mat again");
@@ -101,7 +105,13 @@ Dataset load_cars196(const std::string& root, Split split) {
   Dataset dataset = std::filesystem::exists(root + "/cars_annos.mat")
                         ? from_annotations(root)
                         : classes_from_folders(root, "cars196");
-  const bool real = dataset.class_names.size() == 196 && dataset.samples.size() == 16185;
+  const std::size_t found = dataset.samples.size();
+  const bool real = dataset.class_names.size() == kClasses && found == kPhotos;
+  if (dataset.class_names.size() == kClasses && found < kPhotos) {
+    dataset.shortfall = root + ": this copy of cars196 lacks " + std::to_string(kPhotos - found) +
+                        " of its " + std::to_string(kPhotos) +
+                        " photos; numbers differ from those of the whole data set";
+  }
   keep_half_of_classes(dataset, split);
   if (real && split == Split::train) expect_count(dataset, 8054, "the training half");
   if (real && split == Split::test) expect_count(dataset, 8131, "the test half");

@@ -1,5 +1,5 @@
-// A table of images: label, path and split, and where they are wanted is_query, is_gallery and a
-// box x_1, y_1, x_2, y_2.
+// A table of images: label, path and split; optionally is_query, is_gallery and a box x_1, y_1,
+// x_2, y_2.
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace diml::datasets {
 namespace {
 
-// Fields may stand in quotes, with "" for a quote inside.
+// Fields may be quoted, with "" for a quote inside.
 std::vector<std::string> split_fields(const std::string& line, const std::string& where) {
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -95,13 +95,19 @@ Dataset load_csv(const std::string& root, Split split) {
   dataset.name = "csv";
   std::set<std::string> names;
   for (const Row& row : rows) names.insert(row.at("label"));
+  for (const char* none : {"", "-1"}) names.erase(none);  // images without a label
   dataset.class_names.assign(names.begin(), names.end());
   for (const Row& row : rows) {
-    if (!in_split(row, split)) continue;
+    if (!in_split(row, split)) {
+      ++dataset.in_other_splits;
+      continue;
+    }
     const auto label =
         std::lower_bound(dataset.class_names.begin(), dataset.class_names.end(), row.at("label"));
+    const std::int64_t place =
+        names.contains(row.at("label")) ? label - dataset.class_names.begin() : -1;
     Sample sample{.path = (fs::path(path).parent_path() / row.at("path")).string(),
-                  .label = label - dataset.class_names.begin(),
+                  .label = place,
                   .is_query = row.truth("is_query"),
                   .is_gallery = row.truth("is_gallery")};
     if (row.has("x_1") && row.has("y_1") && row.has("x_2") && row.has("y_2")) {

@@ -1,4 +1,4 @@
-// The official layout of Caltech-UCSD Birds-200-2011, and of everything that imitates it.
+// The official layout of Caltech-UCSD Birds-200-2011, also used by other data sets.
 #include <filesystem>
 #include <map>
 
@@ -20,7 +20,7 @@ Sample& sample_of(ById& samples, const std::string& id, const std::string& where
 void expect_fields(const std::vector<std::string>& fields, std::size_t count,
                    const std::string& where) {
   if (fields.size() < count)
-    throw Error(where + ": " + std::to_string(count) + " fields are wanted");
+    throw Error(where + ": " + std::to_string(count) + " fields are expected");
 }
 
 void read_boxes(const std::string& path, ById& samples) {
@@ -91,7 +91,7 @@ Dataset load_cub200(const std::string& root, Split split) {
     dataset.samples.push_back(std::move(sample));
   }
   keep_half_of_classes(dataset, split);
-  // The real one; imitations have other sizes.
+  // Only the original data set has these sizes.
   if (dataset.class_names.size() == 200 && samples.size() == 11788) {
     if (split == Split::train) expect_count(dataset, 5864, "the training half");
     if (split == Split::test) expect_count(dataset, 5924, "the test half");

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/image_names.h"
 #include "base/system_error.h"
 #include "diml/error.h"
 
@@ -56,17 +57,9 @@ std::string folder_with(const std::string& root, const std::string& name, const 
     if (fs::exists(folder / file, unknown)) return folder.string();
   }
   throw Error(ErrorKind::not_found,
-              root + ": has no " + file + ", nor has " + name +
-                  " in it: point root at the data set's folder",
+              root + ": contains neither " + file + " nor a folder " + name +
+                  " with it: point root at the data set's folder",
               "root");
-}
-
-bool is_image_name(const std::string& name) {
-  std::string ending = fs::path(name).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::array<std::string_view, 4> kEndings = {".jpg", ".jpeg", ".png", ".webp"};
-  return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end();
 }
 
 Dataset classes_from_folders(const std::string& root, const std::string& name) {
@@ -86,8 +79,11 @@ Dataset classes_from_folders(const std::string& root, const std::string& name) {
   dataset.name = name;
   for (const fs::path& folder :
        sorted(root, [](const auto& entry) { return entry.is_directory(); })) {
-    const std::vector<fs::path> files =
-        sorted(folder, [](const auto& entry) { return is_image_name(entry.path().string()); });
+    const std::vector<fs::path> files = sorted(folder, [&](const auto& entry) {
+      const std::string path = entry.path().string();
+      if (is_unreadable_image_name(path)) ++dataset.unreadable[lower_case_ending(path)];
+      return is_image_name(path);
+    });
     if (files.empty()) continue;
     for (const fs::path& file : files) {
       dataset.samples.push_back(
@@ -97,14 +93,16 @@ Dataset classes_from_folders(const std::string& root, const std::string& name) {
   }
   if (dataset.samples.empty())
     throw Error(ErrorKind::not_found,
-                root + ": has no folder with images: one folder per class is wanted");
+                root + ": has no folder with images: one folder per class is expected");
   return dataset;
 }
 
 void keep_half_of_classes(Dataset& dataset, Split split) {
   if (split == Split::all) return;
-  const auto half = static_cast<std::int64_t>(dataset.class_names.size() / 2);
-  std::erase_if(dataset.samples, [&](const Sample& sample) {
+  const std::size_t count = dataset.class_names.size();
+  // Of three, two train: a single class has none to be told from.
+  const auto half = static_cast<std::int64_t>(count == 3 ? 2 : count / 2);
+  dataset.in_other_splits += std::erase_if(dataset.samples, [&](const Sample& sample) {
     return (sample.label < half) != (split == Split::train);
   });
 }
@@ -113,7 +111,7 @@ void expect_count(const Dataset& dataset, std::size_t count, const std::string& 
   if (dataset.samples.size() == count) return;
   throw Error(dataset.name + ": " + what + " has " + std::to_string(dataset.samples.size()) +
               " images, not " + std::to_string(count) +
-              ": the copy is incomplete or another one, get it again");
+              ": the copy is incomplete or of another version, get it again");
 }
 
 void expect_files(const Dataset& dataset) {

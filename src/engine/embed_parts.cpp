@@ -34,7 +34,7 @@ PartGrids embed_parts(Embedder& embedder, const Dataset& data, const PartPairsPa
     labels.push_back(sample.label);
   }
   PartGrids judged;
-  judged.shape = {embedder.grid(), embedder.grid()};
+  judged.shape = {embedder.params().grid, embedder.params().grid};
   judged.pairs = pairs_of_classes(labels, params.pairs, params.seed);
   const std::vector<const Sample*> used = used_in(shown, judged.pairs);
   judged.grids = GridSet(used.size(), embedder.cells_per_grid(), embedder.dim());
@@ -46,18 +46,15 @@ PartGrids embed_parts(Embedder& embedder, const Dataset& data, const PartPairsPa
   }
   const Preprocessing& seen = embedder.preprocessing();
   const auto keep = [&](const EmbeddedBatch& batch) {
-    // A pair that lost an image would be judged by fewer: here none may be missing.
+    // A pair needs both of its images: one that cannot be read ends the work.
     if (!batch.bad.empty()) throw Error(batch.bad.front().why);
     put_grids(batch, judged.grids, batch.first);
-    if (progress) progress(batch.first + batch.count, used.size());
-    return true;
   };
-  embedder.embed_files(paths, Orientation::as_stored, BadImages::skip, keep,
-                       [&](std::size_t index, const Image& whole) {
-                         judged.parts[index] =
-                             cells_of_parts(used[index]->parts, whole.width, whole.height,
-                                            seen.resize, seen.crop, judged.shape);
-                       });
+  embedder.embed_files(
+      paths, {.bad = BadImages::skip}, keep, progress, [&](std::size_t index, const Image& whole) {
+        judged.parts[index] = cells_of_parts(used[index]->parts, whole.width, whole.height,
+                                             seen.resize, seen.crop, judged.shape);
+      });
   return judged;
 }
 

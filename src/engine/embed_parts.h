@@ -6,7 +6,7 @@
 
 #include "diml/embedder.h"
 #include "diml/grid.h"
-#include "diml/part_truth.h"
+#include "explain/part_truth.h"
 
 namespace diml {
 

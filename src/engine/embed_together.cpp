@@ -1,15 +1,16 @@
-#include "diml/embed_together.h"
+#include "engine/embed_together.h"
+#include "engine/process_group.h"
 
 #include <algorithm>
 
-#include "../base/message.h"
+#include "base/message.h"
 #include "diml/error.h"
 
 namespace diml {
 namespace {
 
-// Images that a process embeds between two meetings: what they cost is nothing beside it, and what
-// lies in memory is small.
+// Images that a process embeds between two exchanges: enough that an exchange costs little, few
+// enough to hold in memory.
 constexpr std::size_t kBlock = 64;
 
 const std::string kStop = "stop";
@@ -57,7 +58,7 @@ std::vector<T> taken(std::vector<T>& from, std::size_t count) {
   return part;
 }
 
-// Its first `count` images, which leave it.
+// Removes the first `count` images of the batch and returns them.
 EmbeddedBatch taken(EmbeddedBatch& batch, std::size_t count) {
   const std::size_t kept = batch.indices.size();
   const std::size_t end = batch.first + count;
@@ -81,9 +82,8 @@ EmbeddedBatch taken(EmbeddedBatch& batch, std::size_t count) {
 class Companion {
  public:
   Companion(ProcessGroup& processes, std::span<const std::string> paths,
-            const std::function<void(const EmbeddedBatch&)>& sink,
-            const std::function<bool()>& stop)
-      : processes_(processes), sink_(sink), stop_(stop) {
+            const std::function<void(const EmbeddedBatch&)>& sink, const Progress& progress)
+      : processes_(processes), total_(paths.size()), sink_(sink), progress_(progress) {
     const std::size_t in_round = kBlock * processes.size();
     rounds_ = (paths.size() + in_round - 1) / in_round;
     for (std::size_t first = kBlock * processes.rank(); first < paths.size(); first += in_round) {
@@ -92,20 +92,21 @@ class Companion {
     }
   }
 
-  bool embed(Embedder& embedder, Orientation orientation, BadImages bad) {
+  bool embed(Embedder& embedder, const EmbedFilesParams& params) {
+    const auto take = [&](const EmbeddedBatch& batch) {
+      pending_.count += batch.count;
+      append(pending_.indices, batch.indices);
+      append(pending_.cells, batch.cells);
+      append(pending_.globals, batch.globals);
+      append(pending_.bad, batch.bad);
+      while (going_ && pending_.count >= kBlock) meet(taken(pending_, kBlock));
+    };
+    const Progress until_all_agree = Progress().with([&] { return !going_; });
     try {
-      embedder.embed_files(own_, orientation, bad, [&](const EmbeddedBatch& batch) {
-        pending_.count += batch.count;
-        append(pending_.indices, batch.indices);
-        append(pending_.cells, batch.cells);
-        append(pending_.globals, batch.globals);
-        append(pending_.bad, batch.bad);
-        while (going_ && pending_.count >= kBlock) meet(taken(pending_, kBlock));
-        return going_;
-      });
+      embedder.embed_files(own_, params, take, until_all_agree);
     } catch (const Error& error) {
       if (meeting_) throw;
-      tell_failure(error.what());
+      tell_failure(error);
     }
     // The last block of the list is short, and some have none in the last round.
     while (going_ && round_ < rounds_) meet(taken(pending_, pending_.count));
@@ -113,7 +114,7 @@ class Companion {
   }
 
  private:
-  // Numbers in the whole list in place of those in its own part.
+  // The block with indices of the whole list in place of those of its own part.
   EmbeddedBatch placed(EmbeddedBatch block) const {
     const std::size_t shift =
         (round_ * processes_.size() + processes_.rank()) * kBlock - block.first;
@@ -126,27 +127,46 @@ class Companion {
   void meet(EmbeddedBatch block) {
     meeting_ = true;  // whatever is thrown now, the others hear of it
     const bool empty = block.count == 0;
-    agree(stop_ && stop_() ? kStop : "");
+    agree(progress_.cancelled() ? kStop : "");
     const std::string own = empty ? "" : to_bytes(placed(std::move(block)));
-    for (const std::string& bytes : processes_.collected(own)) {
-      if (!bytes.empty()) sink_(from_bytes(bytes));
+    for (const std::string& bytes : processes_.gather(own)) {
+      if (bytes.empty()) continue;
+      const EmbeddedBatch batch = from_bytes(bytes);
+      sink_(batch);
+      progress_(batch.first + batch.count, total_);
     }
     ++round_;
     meeting_ = false;
   }
 
-  void tell_failure(const std::string& why) { agree(kFailed + why); }
+  void tell_failure(const Error& error) {
+    MessageWriter message;
+    message.put(static_cast<std::uint64_t>(error.kind()));
+    message.put(std::string(error.what()));
+    message.put(std::string(error.parameter()));
+    agree(kFailed + message.take());
+  }
+
+  [[noreturn]] static void throw_told(const std::string& bytes) {
+    MessageReader message(bytes);
+    const auto kind = static_cast<ErrorKind>(message.get<std::uint64_t>());
+    const auto what = message.get<std::string>();
+    // An Error keeps a literal: a bad image is the one failure that a parameter helps with.
+    constexpr const char* kSkipBad = "skip_bad";
+    throw Error(kind, what, message.get<std::string>() == kSkipBad ? kSkipBad : "");
+  }
 
   void agree(const std::string& own) {
-    for (const std::string& word : processes_.exchanged(own)) {
-      if (word.starts_with(kFailed)) throw Error(word.substr(kFailed.size()));
+    for (const std::string& word : processes_.all_gather(own)) {
+      if (word.starts_with(kFailed)) throw_told(word.substr(kFailed.size()));
       if (word == kStop) going_ = false;
     }
   }
 
   ProcessGroup& processes_;
+  std::size_t total_;
   const std::function<void(const EmbeddedBatch&)>& sink_;
-  const std::function<bool()>& stop_;
+  const Progress& progress_;
   std::vector<std::string> own_;
   std::size_t rounds_ = 0;
   std::size_t round_ = 0;
@@ -158,38 +178,26 @@ class Companion {
 }  // namespace
 
 bool embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const std::string> paths,
-                    Orientation orientation, BadImages bad,
+                    const EmbedFilesParams& params,
                     const std::function<void(const EmbeddedBatch&)>& sink,
-                    const std::function<bool()>& stop) {
-  if (processes.size() > 1) {
-    return Companion(processes, paths, sink, stop).embed(embedder, orientation, bad);
-  }
-  std::size_t done = 0;
-  embedder.embed_files(paths, orientation, bad, [&](const EmbeddedBatch& batch) {
-    sink(batch);
-    done += batch.count;
-    return !stop || !stop();
-  });
-  return done == paths.size();
+                    const Progress& progress) {
+  if (processes.size() == 1) return embedder.embed_files(paths, params, sink, progress);
+  return Companion(processes, paths, sink, progress).embed(embedder, params);
 }
 
 std::optional<EmbeddedFiles> embed_to_memory(ProcessGroup& processes, Embedder& embedder,
                                              std::span<const std::string> paths,
-                                             const EmbedFilesParams& params,
-                                             const Progress& progress,
-                                             const std::function<bool()>& stop) {
+                                             const EmbedFilesParams& params, CellType storage,
+                                             const Progress& progress) {
   EmbeddedFiles files;
-  files.set = GridSet(processes.writes() ? paths.size() : 0, embedder.cells_per_grid(),
-                      embedder.dim(), params.storage);
+  files.set = GridSet(processes.is_root() ? paths.size() : 0, embedder.cells_per_grid(),
+                      embedder.dim(), storage);
   const auto keep = [&](const EmbeddedBatch& batch) {
     put_grids(batch, files.set, files.kept.size());
     append(files.kept, batch.indices);
     for (const BadImage& one : batch.bad) files.bad.push_back(one.why);
-    if (progress) progress(batch.first + batch.count, paths.size());
   };
-  if (!embed_together(processes, embedder, paths, params.orientation, params.bad, keep, stop)) {
-    return {};
-  }
+  if (!embed_together(processes, embedder, paths, params, keep, progress)) return {};
   return files;
 }
 

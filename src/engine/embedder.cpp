@@ -4,88 +4,83 @@
 #include <deque>
 #include <optional>
 
+#include "base/input_file.h"
+#include "base/threads.h"
 #include "diml/error.h"
-#include "diml/input_file.h"
-#include "host_grid_maker.h"
+#include "engine/crop_planes.h"
+#include "engine/host_grid_maker.h"
 
 namespace diml {
 
-// Images that the network was given, and what will come of them.
-struct Embedder::Stretch {
-  std::size_t room = 0;
+// Images that the network works on, and their results to come.
+struct Embedder::Chunk {
+  std::size_t slot = 0;
   EmbeddedBatch batch;
+  std::optional<Error> failure{};  // of the image after the last one, where bad ones end the work
 };
 
-std::size_t default_batch(const std::string& device) {
-  constexpr std::size_t kOfCpu = 8;    // the maps of more leave the caches
-  constexpr std::size_t kOfGpu = 256;  // fewer leave parts of it idle
-  return device == "cpu" ? kOfCpu : kOfGpu;
-}
-
-void crop_planes(const Image& image, const Preprocessing& preprocessing,
-                 std::span<std::uint8_t> planes) {
-  const std::size_t size = preprocessing.crop;
-  const Image crop = centre_crop(resize_short_side(image, preprocessing.resize), size);
-  for (std::size_t c = 0; c < 3; ++c) {
-    const std::size_t channel = preprocessing.channels == ChannelOrder::bgr ? 2 - c : c;
-    std::uint8_t* plane = &planes[c * size * size];
-    for (std::size_t p = 0; p < size * size; ++p) plane[p] = crop.pixels[3 * p + channel];
-  }
-}
-
-void preprocess(const Image& image, const Preprocessing& preprocessing, std::span<float> pixels) {
-  const std::size_t places = preprocessing.crop * preprocessing.crop;
-  std::vector<std::uint8_t> planes(3 * places);
-  crop_planes(image, preprocessing, planes);
-  for (std::size_t c = 0; c < 3; ++c) {
-    const float mean = preprocessing.mean[c];
-    const float scale = 1.0F / preprocessing.deviation[c];
-    for (std::size_t p = c * places; p < (c + 1) * places; ++p) {
-      pixels[p] = (static_cast<float>(planes[p]) - mean) * scale;
-    }
-  }
-}
-
 Embedder::Embedder(std::unique_ptr<Network> network, Preprocessing preprocessing,
-                   EmbedderParams params)
+                   EmbeddingParams params, std::string fingerprint,
+                   std::optional<Calibration> calibration)
     : network_(std::move(network)),
       preprocessing_(preprocessing),
-      params_(params),
+      params_(std::move(params)),
+      fingerprint_(std::move(fingerprint)),
+      calibration_(std::move(calibration)),
       shape_(network_->output_shape(preprocessing.crop, preprocessing.crop)) {
   check(preprocessing_);
-  if (params_.batch == 0) throw Error("a batch needs at least one image");
+  if (params_.batch == 0) params_.batch = default_batch(params_.device);
   check_grid_shape(cells_per_grid(), dim());
-  const GridMakerParams wanted{preprocessing_, params_.grid, params_.pooling, params_.batch,
-                               params_.threads};
-  maker_ = network_->grid_maker(wanted);
-  if (!maker_) maker_ = make_host_grid_maker(*network_, wanted);
+  maker_ = network_->grid_maker(preprocessing_, params_);
+  if (!maker_) maker_ = make_host_grid_maker(*network_, preprocessing_, params_);
 }
 
-Embedder::Stretch Embedder::begun(std::size_t room, std::size_t first, std::size_t count,
-                                  const Fill& fill, BadImages bad) {
+Embedder::~Embedder() = default;
+Embedder::Embedder(Embedder&&) noexcept = default;
+Embedder& Embedder::operator=(Embedder&&) noexcept = default;
+
+GridFormat Embedder::format() const {
+  GridFormat format;
+  format.cells_per_grid = cells_per_grid();
+  format.dim = dim();
+  if (fingerprint_.empty()) return format;
+  format.model = params_.model;
+  format.embedding = to_text(preprocessing_);
+  format.embedding["sha256"] = fingerprint_;
+  format.embedding["grid"] = std::to_string(params_.grid);
+  format.embedding["pooling"] = name_of(params_.pooling);
+  format.embedding["projection"] = params_.projection ? "yes" : "no";
+  if (calibration_) format.embedding.merge(to_text(*calibration_));
+  return format;
+}
+
+Embedder::Chunk Embedder::begun(std::size_t slot, std::size_t first, std::size_t count,
+                                const Fill& fill, BadImages bad) {
   const std::size_t of_image = 3 * preprocessing_.crop * preprocessing_.crop;
-  const std::span<std::uint8_t> planes = maker_->planes(room);
-  std::vector<std::optional<std::string>> failures(count);
+  const std::span<std::uint8_t> planes = maker_->planes(slot);
+  std::vector<std::optional<Error>> failures(count);
   parallel_for(count, 1, params_.threads, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       try {
         fill(first + i, planes.subspan(i * of_image, of_image));
       } catch (const Error& error) {
-        failures[i] = error.what();
+        failures[i] = error;
       }
     }
   });
-  Stretch stretch;
-  stretch.room = room;
-  EmbeddedBatch& batch = stretch.batch;
+  Chunk chunk;
+  chunk.slot = slot;
+  EmbeddedBatch& batch = chunk.batch;
   batch.first = first;
   batch.count = count;
   for (std::size_t i = 0; i < count; ++i) {
     if (failures[i]) {
       if (bad == BadImages::stop) {
-        throw Error(*failures[i] + " (--skip-bad goes on without it)");
+        chunk.failure.emplace(failures[i]->kind(), failures[i]->what(), "skip_bad");
+        batch.count = i;
+        break;
       }
-      batch.bad.push_back({first + i, *failures[i]});
+      batch.bad.push_back({first + i, failures[i]->what()});
       continue;
     }
     const std::size_t place = batch.indices.size();
@@ -94,55 +89,57 @@ Embedder::Stretch Embedder::begun(std::size_t room, std::size_t first, std::size
     }
     batch.indices.push_back(first + i);
   }
-  maker_->begin(room, batch.indices.size());
-  return stretch;
+  maker_->begin(slot, batch.indices.size());
+  return chunk;
 }
 
-bool Embedder::finished(Stretch stretch, const std::function<bool(const EmbeddedBatch&)>& sink) {
-  EmbeddedBatch& batch = stretch.batch;
+void Embedder::finish(Chunk chunk, const std::function<void(const EmbeddedBatch&)>& sink) {
+  EmbeddedBatch& batch = chunk.batch;
   batch.cells.resize(batch.indices.size() * cells_per_grid() * dim());
   batch.globals.resize(batch.indices.size() * dim());
-  maker_->finish(stretch.room, batch.cells, batch.globals);
-  return sink(batch);
+  maker_->finish(chunk.slot, batch.cells, batch.globals);
+  sink(batch);
 }
 
-void Embedder::embed_all(std::size_t total, const Fill& fill, BadImages bad,
+bool Embedder::embed_all(std::size_t total, const Fill& fill, BadImages bad,
                          const std::function<void(std::size_t, std::size_t)>& coming,
-                         const std::function<bool(const EmbeddedBatch&)>& sink) {
-  std::deque<Stretch> under_way;
+                         const std::function<void(const EmbeddedBatch&)>& sink,
+                         const Progress& progress) {
+  std::deque<Chunk> in_flight;
+  std::size_t done = 0;
+  // Whether to go on.
   const auto finish_first = [&] {
-    Stretch stretch = std::move(under_way.front());
-    under_way.pop_front();
-    return finished(std::move(stretch), sink);
+    Chunk chunk = std::move(in_flight.front());
+    in_flight.pop_front();
+    done += chunk.batch.count;
+    finish(std::move(chunk), sink);
+    progress(done, total);
+    return done == total || !progress.cancelled();
   };
   const std::size_t most = maker_->images();
-  std::size_t room = 0;
+  std::size_t slot = 0;
   for (std::size_t first = 0; first < total; first += most) {
     const std::size_t count = std::min(most, total - first);
-    try {
-      under_way.push_back(begun(room, first, count, fill, bad));
-    } catch (const Error&) {  // what came before it is good
-      while (!under_way.empty() && finish_first()) {
+    in_flight.push_back(begun(slot, first, count, fill, bad));
+    if (const std::optional<Error> failure = in_flight.back().failure) {
+      // The images before the bad one are embedded all the same.
+      while (!in_flight.empty() && finish_first()) {
       }
-      throw;
+      throw Error(*failure);
     }
     coming(first + count, std::min(most, total - first - count));
-    room = (room + 1) % maker_->rooms();
-    if (under_way.size() == maker_->rooms() && !finish_first()) return;
+    slot = (slot + 1) % maker_->slots();
+    if (in_flight.size() == maker_->slots() && !finish_first()) return false;
   }
-  while (!under_way.empty()) {
-    if (!finish_first()) return;
+  while (!in_flight.empty()) {
+    if (!finish_first()) return false;
   }
+  return true;
 }
 
 void Embedder::embed_in_memory(std::size_t total, const Fill& fill,
                                const std::function<void(const EmbeddedBatch&)>& sink) {
-  embed_all(
-      total, fill, BadImages::stop, [](std::size_t, std::size_t) {},
-      [&](const EmbeddedBatch& batch) {
-        sink(batch);
-        return true;
-      });
+  embed_all(total, fill, BadImages::stop, [](std::size_t, std::size_t) {}, sink, {});
 }
 
 void Embedder::embed_into(std::size_t total, const Fill& fill, std::span<float> cells,
@@ -203,21 +200,21 @@ GridSet Embedder::embed(std::span<const Crop> crops, CellType storage) {
   return embed_as_set(crops.size(), fill_from(crops), storage);
 }
 
-void Embedder::embed_files(std::span<const std::string> paths, Orientation orientation,
-                           BadImages bad, const std::function<bool(const EmbeddedBatch&)>& sink,
-                           const SeeImage& see) {
-  embed_all(
+bool Embedder::embed_files(std::span<const std::string> paths, const EmbedFilesParams& params,
+                           const std::function<void(const EmbeddedBatch&)>& sink,
+                           const Progress& progress, const SeeImage& see) {
+  return embed_all(
       paths.size(),
       [&](std::size_t i, std::span<std::uint8_t> planes) {
-        const Image whole = read_image(paths[i], {.orientation = orientation});
+        const Image whole = read_image(paths[i], {.orientation = params.orientation});
         crop_planes(whole, preprocessing_, planes);
         if (see) see(i, whole);
       },
-      bad,
+      params.bad,
       [&](std::size_t first, std::size_t count) {
         for (std::size_t i = first; i < first + count; ++i) ask_for_file(paths[i]);
       },
-      sink);
+      sink, progress);
 }
 
 void put_grids(const EmbeddedBatch& batch, GridSet& grids, std::size_t first) {

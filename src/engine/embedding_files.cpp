@@ -1,4 +1,4 @@
-#include "diml/embedding_files.h"
+#include "engine/embedding_files.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,10 +11,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/float16.h"
+#include "base/label_words.h"
+#include "base/output_file.h"
 #include "base/system_error.h"
 #include "diml/error.h"
-#include "diml/float16.h"
-#include "diml/output_file.h"
 
 namespace diml {
 namespace {
@@ -27,7 +28,7 @@ const std::string kState = "state";
 const char* const kNames[] = {"cells.npy", "globals.npy", "labels.npy",
                               "roles.npy", "paths.txt",   "bad.txt"};
 
-// What sync() noted, by name; empty where there is nothing.
+// The state that sync() wrote, by name; empty where there is none.
 std::map<std::string, std::string> notes_in(const std::string& path) {
   std::ifstream file(path);
   std::map<std::string, std::string> notes;
@@ -51,7 +52,7 @@ std::size_t count_in(const std::map<std::string, std::string>& notes, const std:
 
 }  // namespace
 
-// Two processes that write the same files would mix them. It goes with the process, however that
+// Keeps a second process from writing the same files. The system releases it when the process
 // ends.
 class EmbeddingFiles::Lock {
  public:
@@ -86,9 +87,9 @@ class EmbeddingFiles::Part {
   Part& operator=(const Part&) = delete;
 
   const std::string& name() const { return name_; }
-  // Up to the last whole stretch: one that could not be written to its end leaves more behind.
+  // Bytes up to the end of the last whole chunk: a failed write may leave more in the file.
   std::size_t whole() const { return whole_; }
-  void end_stretch() { whole_ = size_; }
+  void end_chunk() { whole_ = size_; }
 
   void cut_to(std::size_t size) {
     const off_t there = ::lseek(descriptor_, 0, SEEK_END);
@@ -151,6 +152,7 @@ EmbeddingFiles::EmbeddingFiles(std::string prefix, const LabelledImages& list,
       (!list_.roles.empty() && list_.roles.size() != list_.paths.size())) {
     throw Error("each image needs one label and one role");
   }
+  choose_label_type();
   if (fs::path(prefix_).filename().empty()) {
     throw Error("'" + prefix_ + "' is no beginning of file names: 'cub' or 'FOLDER/cub' is one");
   }
@@ -160,7 +162,7 @@ EmbeddingFiles::EmbeddingFiles(std::string prefix, const LabelledImages& list,
   lock_ = std::make_unique<Lock>(folder_);
   const bool earlier = load_state();
   const auto open = [&](const char* name, std::size_t header) {
-    // Cut off while things were moved in place: what is there already comes back.
+    // An earlier commit() was interrupted between two renames: its files are moved back.
     if (earlier && !fs::exists(partial(name))) {
       fs::rename(prefix_ + "." + name, partial(name), failed);
     }
@@ -212,10 +214,12 @@ bool EmbeddingFiles::load_state() {
                     "that was interrupted, or delete the folder");
   }
   const std::size_t of_global = params_.dim * size_of(params_.type);
+  const std::size_t of_label =
+      longest_word_ > 0 ? longest_word_ * sizeof(std::uint32_t) : sizeof(std::int64_t);
   if (done > list_.paths.size() || kept > done ||
       count_in(notes, "globals.npy", path) != kept * of_global ||
       count_in(notes, "cells.npy", path) != kept * of_global * params_.cells_per_grid ||
-      count_in(notes, "labels.npy", path) != kept * sizeof(std::int64_t)) {
+      count_in(notes, "labels.npy", path) != kept * of_label) {
     throw Error(ErrorKind::damaged, path + ": is damaged: delete the folder and start again");
   }
   done_ = done;
@@ -233,13 +237,34 @@ void EmbeddingFiles::append_floats(const std::string& name, const std::vector<fl
   part(name).append(narrow.data(), narrow.size() * sizeof(Float16));
 }
 
+// By the names of all classes, so that every split of a data set has the same type.
+void EmbeddingFiles::choose_label_type() {
+  const auto& names = list_.class_names;
+  const bool numbers = std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return label_number(name).has_value();
+  });
+  if (!list_.labels_are_names || numbers) return;
+  for (const std::string& name : names) longest_word_ = std::max(longest_word_, text_length(name));
+}
+
+void EmbeddingFiles::append_label(std::size_t image) {
+  const std::string word = list_.label_of(image);
+  if (longest_word_ > 0) {
+    const std::string bytes = npy_text(word, longest_word_);
+    part("labels.npy").append(bytes.data(), bytes.size());
+  } else {
+    const std::int64_t number = label_number(word).value_or(list_.labels[image]);
+    part("labels.npy").append(&number, sizeof(number));
+  }
+}
+
 void EmbeddingFiles::append(const EmbeddedBatch& batch) {
   if (batch.first != done_)
     throw Error(ErrorKind::internal, "images must be appended in the order of their list");
   append_floats("cells.npy", batch.cells);
   append_floats("globals.npy", batch.globals);
   for (const std::size_t index : batch.indices) {
-    part("labels.npy").append(&list_.labels[index], sizeof(std::int64_t));
+    append_label(index);
     if (!list_.roles.empty()) {
       const auto role = static_cast<std::int64_t>(list_.roles[index]);
       part("roles.npy").append(&role, sizeof(role));
@@ -251,7 +276,7 @@ void EmbeddingFiles::append(const EmbeddedBatch& batch) {
     const std::string line = bad.why + "\n";
     part("bad.txt").append(line.data(), line.size());
   }
-  for (const auto& one : parts_) one->end_stretch();
+  for (const auto& one : parts_) one->end_chunk();
   done_ += batch.count;
   kept_ += batch.indices.size();
   unsynced_ += batch.count;
@@ -278,10 +303,13 @@ void EmbeddingFiles::commit() {
   };
   finish("cells.npy", params_.type, {kept_, params_.cells_per_grid, params_.dim});
   finish("globals.npy", params_.type, {kept_, params_.dim});
-  finish("labels.npy", ArrayType::int64, {kept_});
+  const std::vector<std::size_t> one_each = {kept_};
+  part("labels.npy")
+      .finish(longest_word_ > 0 ? npy_text_header(longest_word_, one_each)
+                                : npy_header(ArrayType::int64, one_each));
   if (!list_.roles.empty()) finish("roles.npy", ArrayType::int64, {kept_});
   sync();
-  // What an earlier call left goes first: were this one cut off here, the new cells would stand
+  // Files of an earlier call are removed first: an interruption here must not leave new cells
   // beside labels of other images.
   for (const char* name : kNames) {
     std::error_code ignored;

@@ -1,15 +1,18 @@
 #include "diml/evaluate.h"
+#include "base/stopwatch.h"
+#include "base/threads.h"
+#include "engine/process_group.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <iterator>
 #include <set>
 #include <unordered_map>
 
 #include "base/sha256.h"
 #include "diml/error.h"
-#include "diml/kmeans.h"
+#include "engine/query_results.h"
+#include "search/kmeans.h"
 
 namespace diml {
 namespace {
@@ -18,20 +21,11 @@ namespace {
 // of its classes.
 constexpr std::size_t kMostQueriesAtOnce = 8192;
 constexpr std::size_t kPlacesAtOnce = std::size_t{1} << 22;  // of ranked lists
-// A longer head that takes in the whole gallery is not held: everything is matched, the best are
-// kept.
+// Of matching in one block, in pairs of cells: about a second on two cores.
+constexpr std::size_t kWorkAtOnce = std::size_t{1} << 28;
+// A longer head that is the whole gallery is not kept in memory: all pairs are matched, and the
+// best are kept.
 constexpr std::size_t kLongestHead = 1024;
-
-class Stopwatch {
- public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds), start_(Clock::now()) {}
-  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  double& seconds_;
-  Clock::time_point start_;
-};
 
 // Queries that are all in the gallery, or all outside of it: a list of the first stage is as long
 // as the gallery, less the query itself.
@@ -40,10 +34,11 @@ struct QueryGroup {
   std::vector<std::int64_t> ids{};
 };
 
-// Who asks and who is found.
+// Which images are queries, and which are in the gallery.
 struct Protocol {
   std::array<QueryGroup, 2> groups = {QueryGroup{true}, QueryGroup{false}};
   std::vector<std::int64_t> gallery{};
+  std::size_t unlabelled = 0;
   std::unordered_map<std::int64_t, std::size_t> class_sizes{};  // in the gallery
 
   std::size_t queries() const { return groups[0].ids.size() + groups[1].ids.size(); }
@@ -62,12 +57,19 @@ Protocol protocol_of(std::span<const std::int64_t> labels, std::span<const Role>
       throw Error("image " + std::to_string(image) +
                   " has no role: make it a query, of the gallery or both, or leave it out");
     }
+    if (labels[image] == kUnlabelled) {
+      ++protocol.unlabelled;
+      continue;
+    }
     const auto id = static_cast<std::int64_t>(image);
     if (role != Role::query) {
       protocol.gallery.push_back(id);
       ++protocol.class_sizes[labels[image]];
     }
     if (role != Role::gallery) protocol.groups[role == Role::both ? 0 : 1].ids.push_back(id);
+  }
+  if (protocol.unlabelled == labels.size()) {
+    throw Error("no image has a label: evaluation compares classes, so name them");
   }
   if (protocol.queries() == 0)
     throw Error("no image is a query: make some of them queries, or both");
@@ -112,14 +114,14 @@ std::size_t most_relevant(const Protocol& protocol, std::span<const std::int64_t
   return most;
 }
 
-// How far down its list a query is looked at, for each depth of re-ranking.
+// How much of each list is needed, for each depth of re-ranking.
 class Depths {
  public:
   Depths(const EvaluateParams& params, std::size_t gallery, std::size_t largest_relevant,
          const std::vector<std::size_t>& recall_ks)
       : gallery_(gallery),
         head_(params.cut_from),
-        // As deep as any number looks: R + 1 places for the paper's counting, the largest k of
+        // As deep as any metric needs: R + 1 places for the paper's counting, or the largest k of
         // recall.
         looked_at_(
             std::max(largest_relevant + 1, *std::max_element(recall_ks.begin(), recall_ks.end()))) {
@@ -145,7 +147,7 @@ class Depths {
   bool everything_ = false;
 };
 
-// What some queries found.
+// The ranked lists of some queries.
 struct Found {
   ScoredRanking scored;
   Ranking best;  // of the whole gallery, where a depth takes it in
@@ -164,8 +166,8 @@ struct Found {
   }
 };
 
-// Every process takes whole classes, in turn: a class is then counted by one of them alone, in the
-// order in which one process would, and the sums are the same bits.
+// Each process evaluates whole classes, in turn: all sums of a class are then computed by one
+// process, in the order of a process alone, and have the same bits.
 class Turns {
  public:
   Turns(const ProcessGroup& processes, std::span<const std::int64_t> labels) {
@@ -206,20 +208,26 @@ void expect_same_data(ProcessGroup& processes, GridSetView grids,
 void count_queries(const Found& found, std::span<const std::int64_t> ids,
                    std::span<const std::int64_t> labels, const Protocol& protocol, bool in_gallery,
                    const Depths& depths, const EvaluateParams& params,
-                   std::vector<MetricsAccumulator>& accumulators) {
+                   std::vector<Counted>& counted) {
   const std::size_t results = params.rerank.size();
   std::vector<RetrievalMetrics> of_queries(ids.size() * results);
+  std::vector<QueryResult> kept(params.per_query ? ids.size() * results : 0);
   parallel_for(ids.size(), 64, params.threads, [&](std::size_t begin, std::size_t end) {
     std::vector<std::int64_t> ranked_labels;
     for (std::size_t q = begin; q < end; ++q) {
       const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
       for (std::size_t r = 0; r < results; ++r) {
         ranked_labels.clear();
-        for (const std::int64_t id : found.ranked(q, params.rerank[r], depths, params)) {
+        const std::vector<std::int64_t> ranked = found.ranked(q, params.rerank[r], depths, params);
+        for (const std::int64_t id : ranked) {
           ranked_labels.push_back(labels[static_cast<std::size_t>(id)]);
         }
-        of_queries[q * results + r] =
-            accumulators[r].of_query(label, ranked_labels, protocol.relevant(label, in_gallery));
+        RetrievalMetrics& metrics = of_queries[q * results + r];
+        metrics =
+            counted[r].metrics.of_query(label, ranked_labels, protocol.relevant(label, in_gallery));
+        if (params.per_query && metrics.queries > 0) {
+          kept[q * results + r] = query_result(ids[q], label, ranked, ranked_labels, metrics);
+        }
       }
     }
   });
@@ -227,9 +235,30 @@ void count_queries(const Found& found, std::span<const std::int64_t> ids,
   for (std::size_t q = 0; q < ids.size(); ++q) {
     const std::int64_t label = labels[static_cast<std::size_t>(ids[q])];
     for (std::size_t r = 0; r < results; ++r) {
-      accumulators[r].add(label, of_queries[q * results + r]);
+      const RetrievalMetrics& metrics = of_queries[q * results + r];
+      counted[r].metrics.add(label, metrics);
+      if (params.per_query && metrics.queries > 0)
+        counted[r].queries.push_back(kept[q * results + r]);
     }
   }
+}
+
+// Of all labelled images, whatever their roles.
+double clustering_nmi(GridSetView grids, std::span<const std::int64_t> labels,
+                      const EvaluateParams& params, const Progress& progress) {
+  std::vector<float> globals;
+  std::vector<std::int64_t> known;
+  for (std::size_t image = 0; image < labels.size(); ++image) {
+    if (labels[image] == kUnlabelled) continue;
+    const float* global = grids[image].global;
+    globals.insert(globals.end(), global, global + grids.dim);
+    known.push_back(labels[image]);
+  }
+  const std::set<std::int64_t> classes(known.begin(), known.end());
+  const std::vector<std::int64_t> clusters = kmeans(
+      {globals.data(), known.size(), grids.dim},
+      {.clusters = classes.size(), .seed = params.seed, .threads = params.threads}, progress);
+  return normalised_mutual_information(known, clusters);
 }
 
 }  // namespace
@@ -254,19 +283,23 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
                     : "the gallery has no other image of any query's class, so there is nothing to "
                       "find: check the labels and the roles");
   }
-  std::vector<MetricsAccumulator> accumulators(params.rerank.size());
-  const std::vector<std::size_t> recall_ks = accumulators.front().recall_ks();
+  std::vector<Counted> counted(params.rerank.size());
+  const std::vector<std::size_t> recall_ks = counted.front().metrics.recall_ks();
   const Depths depths(params, protocol.gallery.size(), largest_relevant, recall_ks);
-  const std::size_t at_once =
-      std::clamp<std::size_t>(kPlacesAtOnce / depths.listed(), 16, kMostQueriesAtOnce) *
-      processes.size();
+  const std::size_t work_of_query =
+      std::max<std::size_t>(1, depths.head()) * grids.cells_per_grid * grids.cells_per_grid;
+  const std::size_t at_once = std::clamp<std::size_t>(std::min(kPlacesAtOnce / depths.listed(),
+                                                               kWorkAtOnce / work_of_query),
+                                                      16, kMostQueriesAtOnce) *
+                              processes.size();
 
   Evaluation evaluation;
   evaluation.recall_ks = recall_ks;
+  evaluation.listed = depths.everything() ? depths.looked_at() : depths.listed();
   const GridSelection gallery = protocol.gallery.size() == grids.size
                                     ? GridSelection(grids)
                                     : GridSelection(grids, protocol.gallery);
-  const Retriever retriever(gallery, params.match, params.matcher, params.threads);
+  const Retriever retriever(gallery, params.match, params.backend, params.threads);
   const Turns turns(processes, labels);
   std::size_t asked = 0;
   for (const QueryGroup& group : protocol.groups) {
@@ -277,44 +310,36 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
       const std::span<const std::int64_t> ids(own);
       const GridSelection queries(grids, ids);
       const auto itself = group.in_gallery ? ids : std::span<const std::int64_t>();
-      Ranking ranking;
-      {
-        const Stopwatch watch(evaluation.first_stage_seconds);
-        ranking = retriever.candidates(queries, depths.listed(), itself);
-      }
-      const Stopwatch watch(evaluation.rerank_seconds);
+      Stopwatch watch;
+      Ranking ranking = retriever.candidates(queries, depths.listed(), itself);
+      evaluation.first_stage_seconds += watch.restart();
       Found found{retriever.match_head(queries, std::move(ranking), depths.head()), {}};
       if (depths.everything()) {
-        found.best = retriever.structural_candidates(queries, depths.looked_at(), itself);
+        // A block may take minutes. Each process has its share of the block.
+        const Progress within([&](std::size_t done, std::size_t of) {
+          progress(asked + done * block.size() / of, protocol.queries());
+        });
+        found.best = retriever.structural_candidates(queries, depths.looked_at(), itself, within);
       }
-      count_queries(found, ids, labels, protocol, group.in_gallery, depths, params, accumulators);
-      processes.exchanged("");  // one that has ended is noticed now, not after hours
+      count_queries(found, ids, labels, protocol, group.in_gallery, depths, params, counted);
+      processes.all_gather("");  // one that has ended is noticed now, not after hours
       asked += block.size();
-      if (progress) progress(asked, protocol.queries());
+      evaluation.rerank_seconds += watch.seconds();
+      progress(asked, protocol.queries());
     }
   }
 
   std::size_t left_out = 0;
   for (std::size_t r = 0; r < params.rerank.size(); ++r) {
-    MetricsAccumulator whole(recall_ks);
-    for (const std::string& bytes : processes.collected(accumulators[r].to_bytes())) {
-      whole.add(bytes);
-    }
-    if (!processes.writes()) continue;
-    evaluation.results.push_back({params.rerank[r], whole.overall(), whole.per_class()});
-    left_out = whole.left_out();
+    RerankResult result = gathered(processes, counted[r], params.rerank[r], left_out);
+    if (processes.is_root()) evaluation.results.push_back(std::move(result));
   }
-  if (!processes.writes()) return evaluation;
+  if (!processes.is_root()) return evaluation;
   evaluation.left_out = left_out;
   evaluation.queries = protocol.queries() - left_out;
   evaluation.gallery = protocol.gallery.size();
-  if (params.nmi) {
-    const std::set<std::int64_t> classes(labels.begin(), labels.end());
-    const std::vector<std::int64_t> clusters = kmeans(
-        {grids.globals, grids.size, grids.dim},
-        {.clusters = classes.size(), .seed = params.seed, .threads = params.threads}, progress);
-    evaluation.nmi = normalised_mutual_information(labels, clusters);
-  }
+  evaluation.unlabelled = protocol.unlabelled;
+  if (params.nmi) evaluation.nmi = clustering_nmi(grids, labels, params, progress);
   return evaluation;
 }
 

@@ -1,21 +1,21 @@
 #include "diml/evaluate_dataset.h"
+#include "engine/process_group.h"
 
 #include <algorithm>
-#include <chrono>
 
-#include "diml/embed_together.h"
+#include "base/label_words.h"
+#include "base/stopwatch.h"
 #include "diml/error.h"
+#include "engine/embed_together.h"
 
 namespace diml {
 namespace {
 
-struct Stopped {};  // thrown from a progress hook: what it interrupts leaves nothing behind
+struct Cancelled {};  // thrown from a report: an interrupted evaluation leaves nothing behind
 
-const std::string kStopped = "stopped";
+const std::string kCancelled = "cancelled";
 
-bool is_stopped(const EvaluateDatasetHooks& hooks) { return hooks.stop && hooks.stop(); }
-
-// What is known of the images whose grids are there.
+// The values of the images that could be read.
 template <class T>
 std::vector<T> of_kept(const std::vector<T>& all, const std::vector<std::size_t>& kept) {
   std::vector<T> some;
@@ -30,48 +30,90 @@ bool evaluate_all(const EmbeddedFiles& files, const LabelledImages& images,
                   std::vector<Evaluation>& evaluations) {
   const std::vector<std::int64_t> labels = of_kept(images.labels, files.kept);
   const Progress progress = [&](std::size_t done, std::size_t total) {
-    if (hooks.on_evaluate) hooks.on_evaluate(done, total);
-    if (is_stopped(hooks)) throw Stopped{};
+    hooks.on_evaluate(done, total);
+    if (hooks.on_evaluate.cancelled()) throw Cancelled{};
   };
   for (EvaluateParams way : params.ways) {
-    if (!evaluations.empty() && is_stopped(hooks)) return false;
+    if (!evaluations.empty() && hooks.on_evaluate.cancelled()) return false;
     way.roles = of_kept(images.roles, files.kept);
     std::replace(way.rerank.begin(), way.rerank.end(), kRerankAll, labels.size());
     try {
       evaluations.push_back(evaluate(files.view(), labels, way, progress));
-    } catch (const Stopped&) {
+    } catch (const Cancelled&) {
       return false;
     }
     if (hooks.on_result) hooks.on_result(evaluations.size() - 1, evaluations.back());
+    if (hooks.on_grids) hooks.on_grids(evaluations.back(), files.view(), files.kept);
   }
   return true;
 }
 
 }  // namespace
 
+void LabelledImages::cut_to(std::size_t count) {
+  if (paths.size() <= count) return;
+  paths.resize(count);
+  labels.resize(count);
+  if (!roles.empty()) roles.resize(count);
+}
+
+std::string LabelledImages::label_of(std::size_t image) const {
+  const std::int64_t label = labels[image];
+  if (!labels_are_names || label < 0) return label_word(label);
+  return class_names.at(static_cast<std::size_t>(label));
+}
+
+LabelledImages labelled_images(const Dataset& data) {
+  LabelledImages images;
+  images.class_names = data.class_names;
+  images.labels_are_names = data.own_photos;  // benchmarks number their classes
+  if (data.own_photos) images.orientation = Orientation::exif;
+  for (const Sample& sample : data.samples) {
+    if (!sample.is_query && !sample.is_gallery) {
+      ++images.without_role;
+      continue;
+    }
+    images.paths.push_back(sample.path);
+    images.labels.push_back(sample.label);
+    images.roles.push_back(!sample.is_gallery ? Role::query
+                           : sample.is_query  ? Role::both
+                                              : Role::gallery);
+  }
+  const bool told_apart = std::any_of(images.roles.begin(), images.roles.end(),
+                                      [](Role role) { return role != Role::both; });
+  if (!told_apart) images.roles.clear();
+  return images;
+}
+
 std::optional<DatasetEvaluation> evaluate_dataset(ProcessGroup& processes, Embedder& embedder,
                                                   const LabelledImages& images,
                                                   const EvaluateDatasetParams& params,
                                                   const EvaluateDatasetHooks& hooks) {
-  using Clock = std::chrono::steady_clock;
   if (images.paths.empty()) {
     throw Error("no image of the data set is a query or in the gallery: give some of them a role");
   }
-  const Clock::time_point start = Clock::now();
-  const EmbedFilesParams how{images.orientation, params.bad, params.storage};
+  const Stopwatch watch;
+  const EmbedFilesParams how{images.orientation, params.bad};
   std::optional<EmbeddedFiles> files =
-      embed_to_memory(processes, embedder, images.paths, how, hooks.on_embed, hooks.stop);
+      embed_to_memory(processes, embedder, images.paths, how, params.storage, hooks.on_embed);
   if (!files) return {};
   DatasetEvaluation made;
-  made.embed_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  // Embedding was the work: grids do not travel to be evaluated by all.
+  made.embed_seconds = watch.seconds();
+  // The root evaluates: embedding is most of the work, and sending grids to all would cost more.
   const bool ended =
-      !processes.writes() || evaluate_all(*files, images, params, hooks, made.evaluations);
-  processes.wait_for_writer();
-  if (processes.exchanged(ended ? "" : kStopped).front() == kStopped) return {};
+      !processes.is_root() || evaluate_all(*files, images, params, hooks, made.evaluations);
+  processes.barrier();
+  if (processes.all_gather(ended ? "" : kCancelled).front() == kCancelled) return {};
   made.images = files->kept.size();
   made.bad = std::move(files->bad);
   return made;
+}
+
+std::optional<DatasetEvaluation> evaluate_dataset(Embedder& embedder, const LabelledImages& images,
+                                                  const EvaluateDatasetParams& params,
+                                                  const EvaluateDatasetHooks& hooks) {
+  ProcessGroup alone;
+  return evaluate_dataset(alone, embedder, images, params, hooks);
 }
 
 }  // namespace diml

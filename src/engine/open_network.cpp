@@ -1,4 +1,4 @@
-#include "diml/open_network.h"
+#include "engine/open_network.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -6,10 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/input_file.h"
 #include "base/sha256.h"
+#include "diml/embedder.h"
 #include "diml/error.h"
-#include "diml/input_file.h"
 #include "engine/torch_plugin.h"
+#include "models/onednn_network.h"
 
 namespace diml {
 namespace {
@@ -64,47 +66,44 @@ Model load_own_model(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> network_backends() {
+std::vector<NetworkBackend> network_backends() {
   return {
 #if DIML_HAS_ONEDNN
-    "onednn",
+    NetworkBackend::onednn,
 #endif
 #if DIML_HAS_TORCH
-        "torch",
+        NetworkBackend::torch,
 #endif
   };
 }
 
-std::unique_ptr<Network> make_network(const Model& model, const NetworkParams& params,
-                                      const std::string& wanted) {
-  const std::vector<std::string> known = network_backends();
+std::unique_ptr<Network> make_network(const Model& model, const EmbeddingParams& params) {
+  const std::vector<NetworkBackend> known = network_backends();
   if (known.empty()) {
     throw Error(ErrorKind::unsupported,
                 "this build runs no networks: install libdnnl-dev or libtorch-dev and build again");
   }
-  const bool elsewhere = params.device != "cpu";
+  const bool on_card = params.device != "cpu";
 #if !DIML_HAS_TORCH
-  if (elsewhere) {
+  if (on_card) {
     throw Error(ErrorKind::unsupported,
                 "device " + params.device +
                     ": this build runs networks on the CPU alone; cuda needs LibTorch");
   }
 #endif
-  if (elsewhere && wanted == "onednn") {
+  if (on_card && params.backend == NetworkBackend::onednn) {
     throw Error("onednn runs on the CPU: device " + params.device + " needs backend torch");
   }
-  const std::string backend = wanted != "auto" ? wanted : elsewhere ? "torch" : known.front();
+  NetworkBackend backend = params.backend;
+  if (backend == NetworkBackend::fastest) backend = on_card ? NetworkBackend::torch : known.front();
 #if DIML_HAS_ONEDNN
-  if (backend == "onednn") return make_onednn_network(model, params);
+  if (backend == NetworkBackend::onednn) return make_onednn_network(model, params);
 #endif
 #if DIML_HAS_TORCH
-  if (backend == "torch") return torch_plugin().make_network(model, params);
+  if (backend == NetworkBackend::torch) return torch_plugin().make_network(model, params, {});
 #endif
-  std::string list = "auto";
-  for (const std::string& one : known) list += ", " + one;
-  const bool left_out = backend == "onednn" || backend == "torch";
-  throw Error(left_out ? ErrorKind::unsupported : ErrorKind::bad_input,
-              "there is no backend '" + backend + "' in this build: " + list);
+  throw Error(ErrorKind::unsupported, std::string("this build has no backend ") + name_of(backend) +
+                                          ": auto takes " + name_of(known.front()));
 }
 
 std::string cache_folder() {
@@ -128,14 +127,14 @@ std::string located_model(const std::string& path) {
                   "or fetch one with 'diml weights get resnet50'");
 }
 
-OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& params) {
-  const std::string file = located_model(path);
+OpenedNetwork open_network(const EmbeddingParams& params) {
+  const std::string file = located_model(params.model);
   OpenedNetwork opened;
   if (is_zip(file)) {
 #if DIML_HAS_TORCH
     opened.preprocessing = read_sidecar(file);
     from_text(params.preprocessing, opened.preprocessing);
-    opened.network = torch_plugin().load_torchscript(file, params.network);
+    opened.network = torch_plugin().load_torchscript(file, params);
 #else
     throw Error(ErrorKind::unsupported,
                 file + ": TorchScript programs need libtorch-dev, which this build is without");
@@ -143,16 +142,30 @@ OpenedNetwork open_network(const std::string& path, const OpenNetworkParams& par
   } else {
     const Model model = load_own_model(file);
     opened.preprocessing = model.preprocessing;
+    opened.calibration = model.calibration;
     from_text(params.preprocessing, opened.preprocessing);
-    opened.network = make_network(model, params.network, params.backend);
+    opened.network = make_network(model, params);
   }
   opened.fingerprint = sha256_of_file(file);
+  opened.path = fs::absolute(file).lexically_normal().string();
   return opened;
 }
 
-OpenedNetwork open_network(const std::string& path) {
-  const OpenNetworkParams params;
-  return open_network(path, params);
+Embedder open_embedder(const EmbeddingParams& params) {
+  OpenedNetwork opened = open_network(params);
+  EmbeddingParams own = params;
+  own.model = opened.path;
+  return {std::move(opened.network), opened.preprocessing, std::move(own),
+          std::move(opened.fingerprint), std::move(opened.calibration)};
+}
+
+std::optional<Calibration> calibration_of_model(const std::string& model) {
+  const std::string file = located_model(model);
+  return is_zip(file) ? std::nullopt : load_own_model(file).calibration;
+}
+
+std::optional<Calibration> calibration_of(const GridFormat& format) {
+  return calibration_from(format.embedding);
 }
 
 }  // namespace diml

@@ -1,4 +1,4 @@
-#include "diml/process_group.h"
+#include "engine/process_group.h"
 
 #include "environment.h"
 #if DIML_HAS_TORCH
@@ -8,7 +8,7 @@
 namespace diml {
 
 void ProcessGroup::expect_same(const std::string& own, const std::string& what) {
-  const std::vector<std::string> all = exchanged(own);
+  const std::vector<std::string> all = all_gather(own);
   for (std::size_t other = 0; other < all.size(); ++other) {
     if (all[other] == own) continue;
     throw Error("process " + std::to_string(other) + " of " + std::to_string(size()) +
@@ -20,7 +20,7 @@ void ProcessGroup::expect_same(const std::string& own, const std::string& what) 
 // torchrun, Open MPI, MPICH and Slurm each have their own names for the same two numbers.
 ProcessPlace process_place() {
   // SLURM_STEP_NUM_TASKS, not SLURM_NTASKS: a batch script that starts one process without srun
-  // has the latter too, and would wait for companions that nobody started.
+  // has the latter too, and would wait for processes that were never started.
   constexpr const char* kNames[][2] = {{"RANK", "WORLD_SIZE"},
                                        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                        {"PMI_RANK", "PMI_SIZE"},

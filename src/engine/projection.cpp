@@ -1,12 +1,12 @@
-#include "diml/projection.h"
+#include "engine/projection.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
 #include <utility>
 
+#include "base/random.h"
 #include "diml/error.h"
-#include "diml/random.h"
 
 namespace diml {
 namespace {
@@ -32,6 +32,7 @@ std::vector<std::size_t> drawn_cells(std::size_t count, std::size_t cells, std::
 void tell_origin(Model& model, const std::string& projection) {
   const std::string mark = "; projection: ";
   model.provenance = model.provenance.substr(0, model.provenance.find(mark)) + mark + projection;
+  model.calibration.reset();  // it was for the other projection
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ PcaOfPhotos pca_of_photos(Embedder& embedder, std::span<const std::string> paths
   }
   PcaOfPhotos result;
   SecondMoment moment(dim, params.threads);
-  embedder.embed_files(files, params.orientation, params.bad, [&](const EmbeddedBatch& batch) {
+  const auto take = [&](const EmbeddedBatch& batch) {
     for (std::size_t k = 0; k < batch.indices.size(); ++k) {
       const std::size_t photo = chosen[batch.indices[k]];
       for (const std::size_t cell : drawn_cells(quota_of(photo, paths.size(), wanted), of_grid,
@@ -69,9 +70,9 @@ PcaOfPhotos pca_of_photos(Embedder& embedder, std::span<const std::string> paths
     }
     result.photos += batch.indices.size();
     for (const BadImage& image : batch.bad) result.bad.push_back(image.why);
-    if (progress) progress(batch.first + batch.count, files.size());
-    return true;
-  });
+  };
+  embedder.embed_files(files, {.orientation = params.orientation, .bad = params.bad}, take,
+                       progress);
   if (result.photos == 0) throw Error("none of the photos could be read");
   result.cells = moment.count();
   result.directions =

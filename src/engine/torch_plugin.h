@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "diml/network.h"
-#include "diml/process_group.h"
-#include "diml/train_call.h"
+#include "diml/train.h"
+#include "engine/process_group.h"
+#include "models/model.h"
+#include "models/tap.h"
 
 namespace diml {
 
@@ -21,10 +23,10 @@ struct KindRow {
 // What needs LibTorch. It lives in a library of its own that is loaded when it is first asked for:
 // LibTorch brings some 280 others, and a program that does not train should start at once.
 struct TorchPlugin {
-  std::unique_ptr<Network> (*make_network)(const Model&, const NetworkParams&);
-  std::unique_ptr<Network> (*load_torchscript)(const std::string&, const NetworkParams&);
-  void (*check_training)(const TrainCall&);
-  TrainSummary (*train)(const TrainCall&, const TrainHooks&);
+  std::unique_ptr<Network> (*make_network)(const Model&, const EmbeddingParams&, const Tap&);
+  std::unique_ptr<Network> (*load_torchscript)(const std::string&, const EmbeddingParams&);
+  void (*check_training)(const TrainParams&);
+  TrainSummary (*train)(const TrainParams&, const TrainHooks&);
   std::unique_ptr<ProcessGroup> (*join_processes)(ProcessPlace);
   std::vector<KindRow> (*losses)();
   std::vector<KindRow> (*miners)();

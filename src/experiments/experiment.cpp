@@ -1,24 +1,23 @@
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/nearest_name.h"
 #include "base/setting_text.h"
 #include "base/yaml_document.h"
-#include "diml/experiments.h"
-#include "diml/input_file.h"
-#include "look.h"
+#include "experiments/experiments.h"
+#include "protocol.h"
+#include "text_file.h"
 
 namespace diml::experiments {
 namespace {
 
 namespace fs = std::filesystem;
 
-// What the paper's tables print, in their order.
-const std::vector<std::string> kPrinted = {"p_at_1", "r_precision_paper", "map_at_r_paper"};
+// The metrics of the paper's tables, in their order.
+const std::vector<std::string> kPaperMetrics = {"p_at_1", "r_precision_paper", "map_at_r_paper"};
 
-YamlDocument document_at(const std::string& path) {
-  const std::vector<std::uint8_t> bytes = read_file(path);
-  return {path, {bytes.begin(), bytes.end()}, "experiments"};
-}
+YamlDocument document_at(const std::string& path) { return {path, read_text(path), "experiments"}; }
 
 class Reader {
  public:
@@ -29,19 +28,20 @@ class Reader {
     for (const auto& entry : document_.root()) take(entry.first.Scalar(), entry.second);
     if (experiment_.rows.empty()) document_.fail(document_.root(), "has no rows: name networks");
     if (experiment_.columns.empty()) {
-      document_.fail(document_.root(), "has no columns: name ways to look at a network");
+      document_.fail(document_.root(), "has no columns: name evaluation protocols");
     }
-    if (experiment_.choice && experiment_.quantity != Quantity::retrieval) {
-      document_.fail(document_.root(), "a choice goes by MAP@R: it needs the quantity retrieval");
+    if (experiment_.choice && experiment_.metric_family != MetricFamily::retrieval) {
+      document_.fail(document_.root(),
+                     "a choice is made by MAP@R: it needs the quantity retrieval");
     }
     for (const Column& column : experiment_.columns) {
       try {
-        check(column.look, experiment_.quantity);
+        check(column.protocol, experiment_.metric_family);
       } catch (const Error& error) {
         throw with_context(error, path_ + ": the column '" + column.name + "': ");
       }
     }
-    expect_known_cells();
+    expect_known_names();
     return std::move(experiment_);
   }
 
@@ -52,21 +52,18 @@ class Reader {
     } else if (key == "about") {
       experiment_.about = text(key, node);
     } else if (key == "plot") {
-      experiment_.plot = one_of(key, node, {"pairs", "lines"});
+      experiment_.plot =
+          one_of<PlotKind>(key, node, {{{"pairs", PlotKind::pairs}, {"lines", PlotKind::lines}}});
     } else if (key == "quantity") {
-      const bool parts = one_of(key, node, {"retrieval", "parts"}) == "parts";
-      experiment_.quantity = parts ? Quantity::parts : Quantity::retrieval;
+      experiment_.metric_family = one_of<MetricFamily>(
+          key, node, {{{"retrieval", MetricFamily::retrieval}, {"parts", MetricFamily::parts}}});
     } else if (key == "recipe") {
       const YamlDocument recipe =
           document_at((fs::path(path_).parent_path() / text(key, node)).string());
-      // What this file says itself wins, wherever it says it.
-      for (const auto& [name, value] : settings_in(recipe, recipe.root())) {
-        experiment_.settings.emplace(name, value);
-      }
+      // The table's own settings win, before and after this line.
+      experiment_.settings = merged(settings_in(recipe, recipe.root()), experiment_.settings);
     } else if (key == "settings") {
-      for (const auto& [name, value] : settings_in(document_, node)) {
-        experiment_.settings[name] = value;
-      }
+      experiment_.settings = merged(experiment_.settings, settings_in(document_, node));
     } else if (key == "rows") {
       each(key, node, [&](const std::string& name, const YAML::Node& row) { add_row(name, row); });
     } else if (key == "columns") {
@@ -92,12 +89,15 @@ class Reader {
     return node.Scalar();
   }
 
-  std::string one_of(const std::string& key, const YAML::Node& node,
-                     const std::vector<std::string>& known) const {
-    std::string value = text(key, node);
-    if (std::find(known.begin(), known.end(), value) != known.end()) return value;
-    document_.fail(node,
-                   key + " cannot be '" + value + "': there are " + known[0] + " and " + known[1]);
+  template <typename Value>
+  Value one_of(const std::string& key, const YAML::Node& node,
+               const std::array<std::pair<std::string, Value>, 2>& known) const {
+    const std::string name = text(key, node);
+    for (const auto& [known_name, value] : known) {
+      if (known_name == name) return value;
+    }
+    document_.fail(node, key + " cannot be '" + name + "': there are " + known[0].first + " and " +
+                             known[1].first);
   }
 
   void each(const std::string& key, const YAML::Node& node,
@@ -113,22 +113,29 @@ class Reader {
     return settings;
   }
 
+  template <typename Named>
+  void expect_new(const std::vector<Named>& others, const std::string& what,
+                  const std::string& name, const YAML::Node& node) const {
+    for (const Named& other : others) {
+      if (other.name == name) document_.fail(node, "there are two " + what + " '" + name + "'");
+    }
+  }
+
   void add_row(const std::string& name, const YAML::Node& node) {
     Row row{.name = name, .settings = settings_in(document_, node)};
     if (const auto trained = row.settings.find("trained"); trained != row.settings.end()) {
-      row.trained = one_of("trained", node["trained"], {"true", "false"}) == "true";
+      row.trained = one_of<bool>("trained", node["trained"], {{{"true", true}, {"false", false}}});
       row.settings.erase(trained);
     }
     if (const auto projection = row.settings.find("projection"); projection != row.settings.end()) {
-      row.projection = one_of("projection", node["projection"], {"pca", "random"});
+      row.projection = one_of<std::string>("projection", node["projection"],
+                                           {{{"pca", "pca"}, {"random", "random"}}});
       if (row.trained) {
-        document_.fail(node, "a row with a projection that is not learnt needs trained: false");
+        document_.fail(node, "a row with the projection pca or random needs trained: false");
       }
       row.settings.erase(projection);
     }
-    for (const Row& other : experiment_.rows) {
-      if (other.name == name) document_.fail(node, "there are two rows '" + name + "'");
-    }
+    expect_new(experiment_.rows, "rows", name, node);
     experiment_.rows.push_back(std::move(row));
   }
 
@@ -137,30 +144,28 @@ class Reader {
     document_.each_setting(
         node, [&](const std::string& field, const std::string& value, const YAML::Node& where) {
           try {
-            set(column.look, field, value);
+            set(column.protocol, field, value);
           } catch (const Error& error) {
             document_.fail(where, error);
           }
         });
-    for (const Column& other : experiment_.columns) {
-      if (other.name == name) document_.fail(node, "there are two columns '" + name + "'");
-    }
+    expect_new(experiment_.columns, "columns", name, node);
     experiment_.columns.push_back(std::move(column));
   }
 
   void read_paper(const YAML::Node& node) {
     each("paper", node, [&](const std::string& dataset, const YAML::Node& rows) {
       each("paper", rows, [&](const std::string& row, const YAML::Node& columns) {
-        each("paper", columns, [&](const std::string& column, const YAML::Node& numbers) {
-          if (!numbers.IsSequence() || numbers.size() != kPrinted.size()) {
-            document_.fail(numbers, "the paper's numbers are P@1, RP and MAP@R, ~ for none");
+        each("paper", columns, [&](const std::string& column, const YAML::Node& values) {
+          if (!values.IsSequence() || values.size() != kPaperMetrics.size()) {
+            document_.fail(values, "the paper's values are P@1, RP and MAP@R, ~ for none");
           }
-          for (std::size_t k = 0; k < kPrinted.size(); ++k) {
-            if (numbers[k].IsNull()) continue;
-            double& number = experiment_.paper[dataset][row][column][kPrinted[k]];
-            if (!numbers[k].IsScalar() || !text::from_text(numbers[k].Scalar(), number) ||
-                number < 0.0 || number > 100.0) {
-              document_.fail(numbers[k], "the paper's numbers are percentages, 0 to 100");
+          for (std::size_t k = 0; k < kPaperMetrics.size(); ++k) {
+            if (values[k].IsNull()) continue;
+            double& value = experiment_.paper[{dataset, row, column}][kPaperMetrics[k]];
+            if (!values[k].IsScalar() || !text::from_text(values[k].Scalar(), value) ||
+                value < 0.0 || value > 100.0) {
+              document_.fail(values[k], "the paper's values are percentages, 0 to 100");
             }
           }
         });
@@ -168,24 +173,21 @@ class Reader {
     });
   }
 
-  void expect_known_cells() const {
-    for (const auto& [dataset, rows] : experiment_.paper) {
-      for (const auto& [row, columns] : rows) {
-        std::vector<std::string> known;
-        for (const Row& one : experiment_.rows) known.push_back(one.name);
-        expect_known(row, known, "row");
-        known.clear();
-        for (const Column& one : experiment_.columns) known.push_back(one.name);
-        for (const auto& [column, numbers] : columns) expect_known(column, known, "column");
-      }
+  void expect_known_names() const {
+    for (const auto& [key, values] : experiment_.paper) {
+      expect_known(key[1], experiment_.rows, "row");
+      expect_known(key[2], experiment_.columns, "column");
     }
   }
 
-  void expect_known(const std::string& name, const std::vector<std::string>& known,
+  template <typename Named>
+  void expect_known(const std::string& name, const std::vector<Named>& all,
                     const std::string& what) const {
+    std::vector<std::string> known;
+    for (const Named& one : all) known.push_back(one.name);
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
-    throw Error(path_ + ": the paper's numbers name a " + what + " '" + name +
-                "': the nearest there is is " + nearest_name(name, known));
+    throw Error(path_ + ": the paper's values name a " + what + " '" + name +
+                "', which the table has not: the nearest is " + nearest_name(name, known));
   }
 
   std::string path_;

@@ -9,18 +9,18 @@
 
 namespace diml::experiments {
 
-// How much the last column of a table is above its first, in one number.
+// The last column of a table less the first, in one metric.
 struct Gain {
-  Number number;
-  std::size_t rows = 0;         // that have both
-  std::size_t rows_gained = 0;  // of these
-  double ours = 0.0;            // mean over these
-  // Of the same rows, as far as the paper prints both: means of other rows do not compare.
+  Metric metric;
+  std::size_t rows = 0;         // with both columns
+  std::size_t rows_gained = 0;  // of those
+  double ours = 0.0;            // mean over those
+  // Mean over the same rows, where the paper has both columns.
   std::size_t paper_rows = 0;
   double paper = 0.0;
 };
 
-// Numbers without any row are left out.
+// Without metrics that no row has.
 std::vector<Gain> gains_of(const ResultTable& table);
 
 struct Farthest {
@@ -28,7 +28,7 @@ struct Farthest {
   double difference = 0.0;  // ours less the paper's
 };
 
-// The row whose first column is farthest from the paper in the table's first number.
+// The row whose first column is farthest from the paper in the table's first metric.
 std::optional<Farthest> farthest_from_paper(const ResultTable& table);
 
 }  // namespace diml::experiments

@@ -2,13 +2,13 @@
 #include <string_view>
 #include <utility>
 
-#include "origin.h"
 #include "renderings.h"
+#include "table_notes.h"
 
 namespace diml::experiments {
 namespace {
 
-// Brackets and stars too: after a line's end LaTeX would take them for its argument.
+// Brackets and stars too: LaTeX reads them as arguments of a line break.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 24> kLatex{{
     {"\\", "\\textbackslash{}"},
     {"{", "\\{"},
@@ -63,26 +63,27 @@ std::string comment(std::string text) {
 }  // namespace
 
 std::string latex_of(const ResultTable& table) {
-  const std::vector<Number>& numbers = numbers_of(table.experiment.quantity);
-  std::string latex = comment("Made by diml experiments report; needs \\usepackage{booktabs}.");
-  latex += comment(dataset_title(table.dataset) + ": " + table.title());
-  latex += comment("In each entry: ours (the paper's, the difference).");
-  if (const std::string note = held_out_note(table); !note.empty()) latex += comment(note);
-  if (const std::string origin = origin_of(table); !origin.empty()) latex += comment(origin);
-  latex += "\\begin{tabular}{ll" + std::string(numbers.size(), 'r') + "}\n\\toprule\n";
-  latex += "Network & Look";
-  for (const Number& number : numbers) latex += " & " + latex_text(number.heading);
+  std::string latex = comment("Written by diml experiments report; needs \\usepackage{booktabs}.");
+  latex += comment(table.full_title());
+  latex += comment("Each entry is ours (the paper's, the difference).");
+  for (const std::string& note : {held_out_note(table), provenance_note(table)}) {
+    if (!note.empty()) latex += comment(note);
+  }
+  latex += "\\begin{tabular}{ll" + std::string(table.metrics().size(), 'r') + "}\n\\toprule\n";
+  latex += "Network & Protocol";
+  for (const Metric& metric : table.metrics()) latex += " & " + latex_text(metric.heading);
   latex += " \\\\\n\\midrule\n";
-  for (std::size_t k = 0; k < table.lines.size(); ++k) {
-    const Line& line = table.lines[k];
-    const bool first = k == 0 || table.lines[k - 1].row != line.row || table.is_choice(line);
-    if (k > 0 && table.is_choice(line)) {
-      latex += "\\midrule\n";
-    } else if (k > 0 && first && table.experiment.columns.size() > 1) {
-      latex += "\\addlinespace\n";
+  for (const Line& line : table.lines) {
+    const bool starts_row = table.starts_row(line);
+    if (&line != table.lines.data() && starts_row) {
+      if (table.is_choice(line)) {
+        latex += "\\midrule\n";
+      } else if (table.experiment.columns.size() > 1) {
+        latex += "\\addlinespace\n";
+      }
     }
-    latex += (first ? latex_text(line.row) : "") + " & " + latex_text(table.column_text(line));
-    for (const Number& number : numbers) latex += " & " + entry(line, number, kLatexSigns);
+    latex += (starts_row ? latex_text(line.row) : "") + " & " + latex_text(table.column_text(line));
+    for (const Metric& metric : table.metrics()) latex += " & " + entry(line, metric, kLatexSigns);
     latex += " \\\\\n";
   }
   return latex + "\\bottomrule\n\\end{tabular}\n";

@@ -1,26 +1,24 @@
 #include <string_view>
 
 #include "gains.h"
-#include "origin.h"
 #include "plot.h"
 #include "renderings.h"
+#include "table_notes.h"
 
 namespace diml::experiments {
 namespace {
 
 constexpr std::string_view kHead =
-    R"(<!-- Made by `diml experiments report`: change the cells or the tables, not this page. -->
+    R"(<!-- Written by `diml experiments report`: change the results or the tables, not this page. -->
 
 # Results
 
-Tables of trained networks, set beside what "Towards Interpretable Deep Metric Learning with Structural Matching" (Zhao et al., ICCV
-2021) prints where it has them. `diml experiments report` makes this page from the files of single results; it must not be
-edited by hand.
+Retrieval results of trained networks, compared with "Towards Interpretable Deep Metric Learning with Structural Matching" (Zhao et
+al., ICCV 2021). `diml experiments report` writes this page from the result files; do not edit it by hand.
 
-Each entry is **ours (the paper's, the difference)**, in percent; the difference is ours less the paper's, so a minus says
-that we are below it. Where the paper prints nothing, ours stands alone; a dash is a result that has not been made. Of several
-seeds the mean stands there, ± their standard deviation. RP\* and MAP@R\* count the query in R, as the paper does; RP and MAP@R leave
-it out, which is the standard definition.
+Each entry is **ours (the paper's, the difference)** in percent; a negative difference means that ours is lower. Where the paper
+has no value, the entry is ours alone; a dash marks a missing result. With several seeds an entry is the mean ± the standard
+deviation. RP\* and MAP@R\* count the query in R, as the paper does; RP and MAP@R leave it out, which is the standard definition.
 )";
 
 std::string markdown_text(const std::string& text) {
@@ -41,24 +39,18 @@ std::string trimmed(const std::string& text) {
 }
 
 std::string table_text(const ResultTable& table) {
-  const std::vector<Number>& numbers = numbers_of(table.experiment.quantity);
-  std::string markdown = "| network | look |";
+  std::string markdown = "| network | protocol |";
   std::string rule = "|---|---|";
-  for (const Number& number : numbers) {
-    markdown += " ";
-    markdown += markdown_text(number.heading) + " |";
+  for (const Metric& metric : table.metrics()) {
+    markdown += " " + markdown_text(metric.heading) + " |";
     rule += "---:|";
   }
   markdown += "\n" + rule + "\n";
-  for (std::size_t k = 0; k < table.lines.size(); ++k) {
-    const Line& line = table.lines[k];
-    const bool first = k == 0 || table.lines[k - 1].row != line.row || table.is_choice(line);
-    markdown += first ? "| " + markdown_text(line.row) + " |" : "| |";
-    markdown += " ";
-    markdown += markdown_text(table.column_text(line)) + " |";
-    for (const Number& number : numbers) {
-      markdown += " ";
-      markdown += entry(line, number, kTextSigns) + " |";
+  for (const Line& line : table.lines) {
+    markdown += table.starts_row(line) ? "| " + markdown_text(line.row) + " |" : "| |";
+    markdown += " " + markdown_text(table.column_text(line)) + " |";
+    for (const Metric& metric : table.metrics()) {
+      markdown += " " + entry(line, metric, kTextSigns) + " |";
     }
     markdown += "\n";
   }
@@ -78,7 +70,7 @@ std::string gains_text(const ResultTable& table) {
       markdown_text(columns.front().name) +
       " | ours, mean | the paper's, mean | rows that gain |\n|---|---:|---:|---:|\n";
   for (const Gain& gain : gains) {
-    markdown += "| " + markdown_text(gain.number.heading) + " | " + signed_text(gain.ours) + " | ";
+    markdown += "| " + markdown_text(gain.metric.heading) + " | " + signed_text(gain.ours) + " | ";
     markdown += gain.paper_rows == 0 ? std::string(kTextSigns.missing) : signed_text(gain.paper);
     if (gain.paper_rows > 0 && gain.paper_rows < gain.rows) {
       markdown += " (";
@@ -88,41 +80,35 @@ std::string gains_text(const ResultTable& table) {
     markdown += std::to_string(gain.rows_gained) + " of " + std::to_string(gain.rows) + " |\n";
   }
   if (const std::optional<Farthest> farthest = farthest_from_paper(table)) {
-    markdown += "\nFarthest from the paper in " +
-                markdown_text(numbers_of(table.experiment.quantity).front().heading) + " of " +
-                markdown_text(columns.front().name) + ": " + markdown_text(farthest->row) + ", " +
-                signed_text(farthest->difference) + ".\n";
+    markdown += "\nFarthest from the paper in " + markdown_text(table.metrics().front().heading) +
+                " of " + markdown_text(columns.front().name) + ": " + markdown_text(farthest->row) +
+                ", " + signed_text(farthest->difference) + ".\n";
   }
   return markdown;
 }
 
 std::string section(const ResultTable& table) {
-  const Experiment& experiment = table.experiment;
   std::string markdown = "\n### " + markdown_text(table.title()) + "\n";
-  if (const std::string about = trimmed(experiment.about); !about.empty()) {
-    markdown += "\n" + about + "\n";
-  }
-  if (const std::string note = held_out_note(table); !note.empty()) {
-    markdown += "\n";
-    markdown += markdown_text(note) + "\n";
-  }
-  markdown += "\n";
-  markdown += table_text(table);
-  if (experiment.plot == "pairs") markdown += gains_text(table);
+  const auto paragraph = [&](const std::string& text) {
+    if (!text.empty()) markdown += "\n" + text + "\n";
+  };
+  paragraph(trimmed(table.experiment.about));
+  paragraph(markdown_text(held_out_note(table)));
+  markdown += "\n" + table_text(table);
+  if (table.experiment.plot == PlotKind::pairs) markdown += gains_text(table);
   const auto path = [&](const std::string& ending) { return "results/" + table.file_name(ending); };
   if (has_plot(table)) {
-    markdown += "\n![" + markdown_text(dataset_title(table.dataset) + ": " + table.title()) + "](" +
-                path(".svg") + ")\n";
+    paragraph("![" + markdown_text(table.full_title()) + "](" + path(".svg") + ")");
   }
-  markdown += "\n";
-  markdown +=
-      std::to_string(table.cells()) + " of " + std::to_string(table.lines.size()) + " cells";
-  if (const std::string origin = origin_of(table); !origin.empty()) {
-    markdown += "; " + markdown_text(origin);
+  std::string note =
+      std::to_string(table.completed()) + " of " + std::to_string(table.lines.size()) + " results";
+  if (const std::string provenance = provenance_note(table); !provenance.empty()) {
+    note += "; " + markdown_text(provenance);
   }
-  markdown += ". Files: [CSV](" + path(".csv") + "), [LaTeX](" + path(".tex") + ")";
-  if (has_plot(table)) markdown += ", [SVG](" + path(".svg") + ")";
-  return markdown + ".\n";
+  note += ". Files: [CSV](" + path(".csv") + "), [LaTeX](" + path(".tex") + ")";
+  if (has_plot(table)) note += ", [SVG](" + path(".svg") + ")";
+  paragraph(note + ".");
+  return markdown;
 }
 
 }  // namespace

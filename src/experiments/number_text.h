@@ -6,7 +6,7 @@
 
 namespace diml::experiments {
 
-// The signs of a kind of file.
+// Signs of a file format.
 struct Signs {
   std::string_view minus;
   std::string_view missing;
@@ -16,8 +16,7 @@ struct Signs {
 constexpr Signs kTextSigns{"\u2212", "\u2013", "\u00B1"};
 constexpr Signs kLatexSigns{"$-$", "--", "$\\pm$"};
 
-// Two decimals, as whole hundredths: a difference is taken of what is printed, so that a reader who
-// subtracts gets the same.
+// Differences are taken of the printed values, so that a reader who subtracts gets the same.
 inline long long hundredths(double value) { return std::llround(100.0 * value); }
 
 inline std::string decimal(long long hundredths, std::string_view minus = "-") {
@@ -29,7 +28,7 @@ inline std::string decimal(long long hundredths, std::string_view minus = "-") {
   return text;
 }
 
-// With its sign also where it is positive; zero has none.
+// With a plus before positive values.
 inline std::string signed_decimal(long long hundredths, std::string_view minus = "-") {
   std::string text(hundredths > 0 ? "+" : "");
   text += decimal(hundredths, minus);

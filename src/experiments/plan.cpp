@@ -9,9 +9,9 @@
 #include "base/sha256.h"
 #include "diml/dataset.h"
 #include "diml/error.h"
-#include "diml/open_network.h"
-#include "diml/run_experiments.h"
-#include "made_by.h"
+#include "engine/open_network.h"
+#include "experiments/run_experiments.h"
+#include "provenance.h"
 #include "versions.h"
 
 namespace diml::experiments {
@@ -19,17 +19,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the call says: a table serves any of them.
-const std::map<std::string, const char*> kOfTheCall = {{"dataset.name", "dataset"},
-                                                       {"dataset.root", "root"},
-                                                       {"device", "device"},
-                                                       {"model.weights", "model"},
-                                                       {"threads", "threads"}};
+// Settings that come from RunParams, so that a table serves any data set and machine.
+const std::map<std::string, const char*> kRunSettings = {{"dataset.name", "dataset"},
+                                                         {"dataset.root", "root"},
+                                                         {"device", "device"},
+                                                         {"model.weights", "model"},
+                                                         {"threads", "threads"}};
 
-// "01" and "1" are one seed.
-std::string plain_seed(const std::string& text) {
+// "01" and "1" are the same seed. Training refuses other text.
+std::string normalised_seed(const std::string& text) {
   std::uint64_t seed = 0;
-  return text::from_text(text, seed) ? text::to_text(seed) : text;  // what trains will refuse it
+  return text::from_text(text, seed) ? text::to_text(seed) : text;
 }
 
 class Planner {
@@ -38,24 +38,24 @@ class Planner {
       : params_(params), data_(fingerprint_of(params.dataset, params.root)) {
     if (params.model.empty()) return;
     weights_ = located_model(params.model);
-    start_ = sha256_of_file(weights_);
+    weights_hash_ = sha256_of_file(weights_);
   }
 
   void add(const Experiment& experiment) {
     for (const Row& row : experiment.rows) {
       if (!wanted(row.name)) continue;
-      const Network network = network_of(experiment, row);
+      const NetworkSpec network = network_of(experiment, row);
       if (row.trained) {
         plan_.trainings.push_back({experiment.name + ", " + row.name, network.settings});
       } else if (weights_.empty()) {
         throw Error(ErrorKind::bad_input,
                     experiment.name + ": the row '" + row.name +
-                        "' is of weights that others trained: name them as the model",
+                        "' is not trained: name its weights as the model",
                     "model");
       }
       for (const Column& column : experiment.columns) {
-        expect_unseen(experiment, row, column, network);
-        add_cell(network, cell_of(experiment, row, column));
+        expect_held_out(experiment, row, column, network);
+        add_result(network, planned_result(experiment, row, column));
       }
     }
     if (experiment.choice && wanted(experiment.choice->name)) add_choice(experiment);
@@ -69,25 +69,22 @@ class Planner {
            std::find(params_.only.begin(), params_.only.end(), row) != params_.only.end();
   }
 
-  std::string path_of(const PlannedCell& cell) const {
-    return cell_path(params_.results, params_.dataset, cell.experiment, cell.row, cell.column,
-                     cell.other_seed);
+  std::string path_of(const PlannedResult& result) const {
+    return result_path(params_.results, params_.dataset, result.experiment, result.row,
+                       result.column, result.other_seed);
   }
 
-  // Later ones win: the table's, the row's, those of the call.
-  Network network_of(const Experiment& experiment, const Row& row) const {
-    Settings settings;
-    for (const auto* more : {&experiment.settings, &row.settings, &params_.overrides}) {
-      for (const auto& [name, value] : *more) {
-        if (const auto option = kOfTheCall.find(name); option != kOfTheCall.end()) {
-          throw Error(ErrorKind::bad_input,
-                      experiment.name + ", " + row.name + ": " + name +
-                          " is no setting of a table: the call has it as " + option->second,
-                      option->second);
-        }
-        settings[name] = name == "seed" ? plain_seed(value) : value;
-      }
+  // Overrides win over the row's settings, and those over the table's.
+  NetworkSpec network_of(const Experiment& experiment, const Row& row) const {
+    Settings settings = merged(merged(experiment.settings, row.settings), params_.overrides);
+    for (const auto& [name, param] : kRunSettings) {
+      if (!settings.contains(name)) continue;
+      throw Error(ErrorKind::bad_input,
+                  experiment.name + ", " + row.name + ": " + name +
+                      " is no setting of a table: give it to the run as " + param,
+                  param);
     }
+    if (settings.contains("seed")) settings["seed"] = normalised_seed(settings["seed"]);
     settings["dataset.name"] = params_.dataset;
     settings["dataset.root"] = params_.root;
     settings["device"] = params_.device;
@@ -96,127 +93,117 @@ class Planner {
     Settings versions = row.trained ? training_versions(settings) : Settings{};
     return {params_.dataset,
             data_,
-            start_,
+            weights_hash_,
             row.trained,
             std::move(settings),
             std::move(versions),
             projection_of(row, experiment.settings)};
   }
 
-  // Numbers of several seeds stand beside each other.
+  // The seed where it is not the table's own: its results are stored beside the table's.
   std::string other_seed(const Experiment& experiment, const Row& row) const {
-    const auto given = params_.overrides.find("seed");
-    if (given == params_.overrides.end()) return "";
-    std::string own = "0";
-    for (const Settings* settings : {&experiment.settings, &row.settings}) {
-      if (settings->contains("seed")) own = plain_seed(settings->at("seed"));
-    }
-    std::string wanted = plain_seed(given->second);
+    const Settings table = merged(experiment.settings, row.settings);
+    const std::string own = normalised_seed(value_or(table, "seed", "0"));
+    const std::string wanted = normalised_seed(value_or(params_.overrides, "seed", own));
     return wanted == own ? "" : wanted;
   }
 
-  PlannedCell cell_of(const Experiment& experiment, const Row& row, const Column& column) const {
-    PlannedCell cell{experiment.name, row.name, column.name, column.look, experiment.quantity};
-    if (row.trained) cell.other_seed = other_seed(experiment, row);
-    return cell;
+  PlannedResult planned_result(const Experiment& experiment, const Row& row,
+                               const Column& column) const {
+    PlannedResult result{experiment.name, row.name, column.name, column.protocol,
+                         experiment.metric_family};
+    if (row.trained) result.other_seed = other_seed(experiment, row);
+    return result;
   }
 
-  // What is there already and would be made the same.
-  std::optional<Cell> made(const PlannedCell& cell, const Network& network) const {
-    const std::string path = path_of(cell);
+  // The result on disk, where it is the one that the table asks for.
+  std::optional<Result> existing(const PlannedResult& planned, const NetworkSpec& network) const {
+    const std::string path = path_of(planned);
     if (!fs::exists(path)) return {};
-    Cell found = read_cell(path);
-    const bool same = is_made_with(found, network) && is_seen_by(found, cell.look, cell.quantity);
-    return same ? std::optional(std::move(found)) : std::nullopt;
+    Result result = read_result(path);
+    if (!has_network(result, network) ||
+        !has_protocol(result, planned.protocol, planned.metric_family)) {
+      return {};
+    }
+    return result;
   }
 
-  // Classes that were trained on say nothing about others.
-  static void expect_unseen(const Experiment& experiment, const Row& row, const Column& column,
-                            const Network& network) {
-    if (column.look.split != "val" || !row.trained) return;
-    const auto select = network.settings.find("evaluate.select");
-    if (select != network.settings.end() && select->second == "val") return;
+  // Refuses to evaluate on classes that the network is trained on.
+  static void expect_held_out(const Experiment& experiment, const Row& row, const Column& column,
+                              const NetworkSpec& network) {
+    if (column.protocol.split != EvaluationSplit::val || !row.trained ||
+        value_or(network.settings, "evaluate.select") == "val") {
+      return;
+    }
     throw Error(experiment.name + ": the column '" + column.name +
-                "' looks at classes that the row '" + row.name +
+                "' evaluates on classes that the row '" + row.name +
                 "' is trained on: set evaluate.select to val, which holds them out");
   }
 
-  void add_cell(const Network& network, PlannedCell cell) {
-    ++plan_.cells;
-    const std::string path = path_of(cell);
+  void add_result(const NetworkSpec& network, PlannedResult result) {
+    ++plan_.total;
+    const std::string path = path_of(result);
     if (!paths_.insert(path).second) {
-      throw Error(path + ": is the file of two cells, '" + cell.row + ", " + cell.column +
+      throw Error(path + ": is the file of two results, '" + result.row + ", " + result.column +
                   "' is one of them: names must differ in letters or digits");
     }
-    if (made(cell, network)) {
+    if (existing(result, network)) {
       ++plan_.done;
       return;
     }
     if (fs::exists(path)) {
-      const std::vector<std::string> stale = stale_parts(read_cell(path), cell.quantity);
+      const std::vector<std::string> stale = stale_parts(read_result(path), result.metric_family);
       for (const std::string& part : stale) ++plan_.stale[part];
       plan_.outdated += stale.empty() ? 1 : 0;
     }
     const std::string name = run_name(network);
     auto found = std::find_if(plan_.runs.begin(), plan_.runs.end(),
                               [&](const PlannedRun& run) { return run.name == name; });
-    if (found == plan_.runs.end()) {
-      found = plan_.runs.insert(found, {name,
-                                        network.trained,
-                                        network.settings,
-                                        network.data,
-                                        network.start,
-                                        {},
-                                        network.projection});
-    }
-    found->cells.push_back(std::move(cell));
+    if (found == plan_.runs.end()) found = plan_.runs.insert(found, {name, network, {}});
+    found->results.push_back(std::move(result));
   }
 
-  // By MAP@R, which looks at all neighbours: P@1 of few classes is near its end, and a handful of
-  // photos decides.
+  // By MAP@R, which counts all neighbours: on few classes P@1 is close to 100 and depends on a
+  // handful of photos.
   void add_choice(const Experiment& experiment) {
     const Choice& choice = *experiment.choice;
-    const std::string who = experiment.name + ", " + choice.name;
+    const std::string name = experiment.name + ", " + choice.name;
     const Row* best_row = nullptr;
     const Column* best_column = nullptr;
     double best = -1.0;
-    bool all_there = true;
+    bool complete = true;
     for (const Row& row : experiment.rows) {
       if (row.trained) {
         plan_.trainings.push_back(
-            {who + " by " + row.name, network_of(experiment, chosen_row(row, choice)).settings});
+            {name + " by " + row.name, network_of(experiment, chosen_row(row, choice)).settings});
       }
-      const Network network = network_of(experiment, row);
+      const NetworkSpec network = network_of(experiment, row);
       for (const Column& column : experiment.columns) {
-        const std::optional<Cell> cell = made(cell_of(experiment, row, column), network);
-        if (!cell) {
-          all_there = false;
-          continue;
-        }
-        const double map_at_r = cell->numbers.at("map_at_r");
-        if (map_at_r <= best) continue;
-        best = map_at_r;
+        const auto result = existing(planned_result(experiment, row, column), network);
+        complete = complete && result.has_value();
+        if (!result || result->metrics.at("map_at_r") <= best) continue;
+        best = result->metrics.at("map_at_r");
         best_row = &row;
         best_column = &column;
       }
     }
-    if (!all_there || best_row == nullptr) {
-      ++plan_.cells;
-      plan_.waiting.push_back(who);
+    if (!complete || best_row == nullptr) {
+      ++plan_.total;
+      plan_.waiting.push_back(name);
       return;
     }
     const Row row = chosen_row(*best_row, choice);
-    PlannedCell cell = cell_of(experiment, row, chosen_column(*best_column));
-    cell.row = choice.name;
-    cell.other_seed = other_seed(experiment, row);  // also where what it chose is not trained
-    cell.chosen = best_row->name + ", " + best_column->name;
-    add_cell(network_of(experiment, row), cell);
+    PlannedResult result = planned_result(experiment, row, chosen_column(*best_column));
+    result.row = choice.name;
+    result.other_seed = other_seed(experiment, row);  // of an untrained row, too
+    result.chosen = best_row->name + ", " + best_column->name;
+    add_result(network_of(experiment, row), std::move(result));
   }
 
   const RunParams& params_;
-  std::string data_;     // fingerprint
-  std::string weights_;  // a file
-  std::string start_;    // its SHA-256
+  std::string data_;          // fingerprint of the data set
+  std::string weights_;       // file of the starting weights; "" for random ones
+  std::string weights_hash_;  // SHA-256
   std::set<std::string> paths_;
   Plan plan_;
 };
@@ -244,7 +231,7 @@ Plan make_plan(const RunParams& params) {
   for (const Experiment& experiment : experiments) {
     if (names.insert(experiment.name).second) continue;
     throw Error("two tables are named " + experiment.name +
-                ": results go by the names of the files, rename one");
+                ": results are stored under the names of the files, rename one");
   }
   Planner planner(params);
   for (const Experiment& experiment : experiments) planner.add(experiment);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kMostSteps = 7.0;
 
-bool is_pairs(const ResultTable& table) { return table.experiment.plot == "pairs"; }
+bool is_pairs(const ResultTable& table) { return table.experiment.plot == PlotKind::pairs; }
 
 struct Shown {
   std::vector<double> ours;
@@ -16,15 +16,15 @@ struct Shown {
 };
 
 Shown shown_values(const ResultTable& table) {
-  const std::string& number = numbers_of(table.experiment.quantity).front().name;
+  const std::string& metric = table.metrics().front().name;
   const std::size_t columns = table.experiment.columns.size();
   Shown shown;
   for (std::size_t r = 0; r < table.experiment.rows.size(); ++r) {
     for (std::size_t c = 0; c < columns; ++c) {
       if (is_pairs(table) && c > 0 && c + 1 < columns) continue;
       const Line& line = table.line(r, c);
-      if (const std::optional<double> ours = line.ours_of(number)) shown.ours.push_back(*ours);
-      if (const std::optional<double> paper = line.paper_of(number)) shown.paper.push_back(*paper);
+      if (const std::optional<double> ours = line.ours_of(metric)) shown.ours.push_back(*ours);
+      if (const std::optional<double> paper = line.paper_of(metric)) shown.paper.push_back(*paper);
     }
   }
   return shown;
@@ -33,7 +33,7 @@ Shown shown_values(const ResultTable& table) {
 }  // namespace
 
 bool has_plot(const ResultTable& table) {
-  return (is_pairs(table) || table.experiment.plot == "lines") && !shown_values(table).ours.empty();
+  return table.experiment.plot != PlotKind::none && !shown_values(table).ours.empty();
 }
 
 std::string plot_of(const ResultTable& table) {
@@ -47,7 +47,7 @@ double Axis::share(double value) const {
 std::string Axis::tick(long long k) const {
   const long long value = hundredths(static_cast<double>(k) * step);
   std::string text = decimal(value, kTextSigns.minus);
-  // As many decimals as the step has.
+  // With the decimals of the step.
   const long long size = hundredths(step);
   if (size % 100 == 0) return text.substr(0, text.size() - 3);
   return size % 10 == 0 ? text.substr(0, text.size() - 1) : text;
@@ -64,7 +64,7 @@ Axis axis_of(const ResultTable& table) {
   Axis axis{step, static_cast<long long>(std::floor(*low / step)),
             static_cast<long long>(std::ceil(*high / step))};
   if (axis.first == axis.last) ++axis.last;
-  // A point on the frame's edge is half hidden by what lies there.
+  // Keeps points off the frame's edge.
   if (axis.share(*low) < 0.02) --axis.first;
   if (axis.share(*high) > 0.98) ++axis.last;
   return axis;
@@ -76,8 +76,7 @@ double draw_title(Svg& svg, const ResultTable& table, double width) {
   constexpr double kSize = 15.0;
   constexpr double kBold = 1.2;  // wider than plain
   double y = 12.0;
-  const std::string title = dataset_title(table.dataset) + ": " + table.title();
-  for (const std::string& line : wrapped(title, kBold * kSize, width - 48.0)) {
+  for (const std::string& line : wrapped(table.full_title(), kBold * kSize, width - 48.0)) {
     y += 20.0;
     svg.text({24.0, y}, line, {kSize, kInk, Anchor::start, true});
   }

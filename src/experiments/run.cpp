@@ -3,25 +3,22 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
 
 #include "base/sha256.h"
+#include "base/stopwatch.h"
 #include "base/system_error.h"
+#include "base/threads.h"
 #include "commit.h"
-#include "diml/cuda_matcher.h"
 #include "diml/error.h"
-#include "diml/input_file.h"
 #include "diml/network.h"
-#include "diml/output_file.h"
-#include "diml/run_experiments.h"
-#include "diml/threads.h"
-#include "engine/torch_plugin.h"
-#include "look.h"
-#include "network_cells.h"
+#include "experiments/run_experiments.h"
+#include "match/match_on_device.h"
+#include "network_results.h"
+#include "text_file.h"
 #include "untrained.h"
 #include "versions.h"
 
@@ -31,10 +28,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Where a run was trained, not what it is.
-constexpr const char* kPlaces[] = {"dataset.root", "model.weights", "threads"};
+// The settings without those that name this machine's files and cores.
+Settings portable(Settings settings) {
+  for (const char* name : {"dataset.root", "model.weights", "threads"}) settings.erase(name);
+  return settings;
+}
 
-// Nobody else works in the folder while it lives.
+// Keeps other processes out of the run's folder.
 class Lock {
  public:
   explicit Lock(const std::string& folder) {
@@ -55,7 +55,7 @@ class Lock {
   int file_ = -1;
 };
 
-// What a run's folder says of it besides its own files.
+// run.json in the run's folder.
 struct RunState {
   bool finished = false;
   double seconds = 0.0;
@@ -66,73 +66,65 @@ struct RunState {
 RunState read_state(const std::string& path) {
   RunState state;
   if (!fs::exists(path)) return state;
-  const std::vector<std::uint8_t> bytes = read_file(path);
+  const std::string text = read_text(path);
   try {
-    const Json json = Json::parse(bytes.begin(), bytes.end());
+    const Json json = Json::parse(text);
     state.finished = json.value("finished", false);
     state.seconds = json.value("seconds", 0.0);
     state.epoch = json.value("epoch", std::size_t{0});
     state.epochs = json.value("epochs", std::size_t{0});
   } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorKind::damaged,
-                path + ": says nothing about a run: remove the folder and train anew");
+    throw Error(ErrorKind::damaged, path + ": is not readable: remove the folder to train again");
   }
   return state;
 }
 
 void write_state(const std::string& path, const RunState& state) {
-  OutputFile file(path);
   const Json json = {{"finished", state.finished},
                      {"seconds", state.seconds},
                      {"epoch", state.epoch},
                      {"epochs", state.epochs}};
-  file.write(json.dump(2) + "\n");
-  file.commit();
+  write_text(path, json.dump(2) + "\n");
 }
 
-TrainSummary trained(const TrainCall& call, const TrainHooks& hooks) {
+TrainSummary trained(const TrainParams& params, const TrainHooks& hooks) {
 #if DIML_HAS_TORCH
-  return torch_plugin().train(call, hooks);
+  return train(params, hooks);
 #else
   (void)hooks;
   throw Error(ErrorKind::unsupported,
-              call.out + ": this build trains nothing: install libtorch-dev and build again");
+              params.out + ": this build cannot train: install libtorch-dev and build again");
 #endif
 }
 
-RunState train_run(const PlannedRun& run, const std::string& folder, const TrainHooks& hooks) {
+RunState train_network(const Settings& settings, const std::string& folder,
+                       const TrainHooks& hooks) {
   const std::string path = folder + "/run.json";
   RunState state = read_state(path);
   if (state.finished) return state;
-  TrainCall call;
-  call.settings = {run.settings.begin(), run.settings.end()};
-  call.out = folder;
-  call.resume = fs::exists(folder + "/config.yaml");
-  const auto start = std::chrono::steady_clock::now();
-  const TrainSummary summary = trained(call, hooks);
-  state.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  state.finished = !summary.stopped;
+  TrainParams params;
+  params.settings = {settings.begin(), settings.end()};
+  params.out = folder;
+  params.resume = fs::exists(folder + "/config.yaml");
+  const Stopwatch watch;
+  const TrainSummary summary = trained(params, hooks);
+  state.seconds += watch.seconds();
+  state.finished = !summary.cancelled;
   state.epoch = summary.best.epoch;
   state.epochs = summary.last.epochs;
   write_state(path, state);
   return state;
 }
 
-// How the run went, epoch by epoch, beside the cells: runs are large and thrown away, tables say
-// only what the kept epoch gives.
+// Copies the metrics of every epoch to the results: folders of runs are large and get deleted, and
+// tables have the kept epoch only.
 void write_curve(const PlannedRun& run, const std::string& metrics, const RunParams& params) {
-  Json head = {
-      {"run", run.name}, {"commit", kCommit}, {"versions", training_versions(run.settings)}};
-  Settings settings = run.settings;
-  for (const char* place : kPlaces) settings.erase(place);
-  head["settings"] = settings;
-  const std::string path = curve_path(params.results, run.name);
-  make_folder(fs::path(path).parent_path().string());
-  OutputFile file(path);
-  file.write(head.dump() + "\n");
-  const std::vector<std::uint8_t> lines = read_file(metrics);
-  file.write(lines.data(), lines.size());
-  file.commit();
+  const Settings& settings = run.network.settings;
+  const Json head = {{"run", run.name},
+                     {"commit", kCommit},
+                     {"versions", training_versions(settings)},
+                     {"settings", portable(settings)}};
+  write_text(curve_path(params.results, run.name), head.dump() + "\n" + read_text(metrics));
 }
 
 std::string hardware_of(const RunParams& params) {
@@ -150,13 +142,13 @@ std::string hardware_of(const RunParams& params) {
 }  // namespace
 
 void check_trainings(const Plan& plan) {
-  if (plan.done == plan.cells) return;  // LibTorch takes a moment to load
+  if (plan.done == plan.total) return;  // LibTorch takes a moment to load
 #if DIML_HAS_TORCH
-  for (const NamedSettings& training : plan.trainings) {
-    TrainCall call;
-    call.settings = {training.settings.begin(), training.settings.end()};
+  for (const PlannedTraining& training : plan.trainings) {
+    TrainParams params;
+    params.settings = {training.settings.begin(), training.settings.end()};
     try {
-      torch_plugin().check_training(call);
+      check_training(params);
     } catch (const Error& error) {
       throw with_context(error, training.name + ": ");
     }
@@ -165,57 +157,54 @@ void check_trainings(const Plan& plan) {
 }
 
 bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks) {
+  const NetworkSpec& network = run.network;
   const std::string folder = params.runs + "/" + run.name;
   std::optional<Lock> lock;
-  Cell cell;
-  RunState state;
+  Result result;
   std::string model;
-  if (!run.trained) {
-    model = untrained_weights(run, folder, params);
-    cell.projection = run.projection;
+  if (!network.trained) {
+    model = untrained_weights(network, folder, params);
+    result.projection = network.projection;
   } else {
     lock.emplace(folder);
-    state = train_run(run, folder, hooks.train);
+    const RunState state = train_network(network.settings, folder, hooks.train);
     if (!state.finished) return false;
     model = folder + "/best.safetensors";
     if (!fs::exists(model)) {
-      throw Error(ErrorKind::not_found, model + ": is gone: remove the folder and train anew");
+      throw Error(ErrorKind::not_found, model + ": is missing: remove the folder to train again");
     }
-  }
-  cell.dataset = params.dataset;
-  cell.data = run.data;
-  cell.start_weights = run.start_weights.empty() ? kRandomWeights : run.start_weights;
-  cell.weights = sha256_of_file(model);
-  cell.commit = kCommit;
-  cell.hardware = hardware_of(params);
-  cell.precision = name_of(NetworkParams{}.precision);
-  if (run.trained) {
-    cell.settings = run.settings;
-    for (const char* place : kPlaces) cell.settings.erase(place);
     write_curve(run, folder + "/metrics.jsonl", params);
-    const auto seed = run.settings.find("seed");
-    cell.seed = seed == run.settings.end() ? "0" : seed->second;
-    cell.epochs = state.epochs;
-    cell.epoch = state.epoch;
-    cell.train_seconds = state.seconds;
+    result.settings = portable(network.settings);
+    result.seed = value_or(network.settings, "seed", "0");
+    result.epochs = state.epochs;
+    result.epoch = state.epoch;
+    result.train_seconds = state.seconds;
   }
-  return look_at_network(model, run.trained || !run.projection.empty(), run.cells, params,
-                         hooks.train.stop, [&](const PlannedCell& planned, const Seen& seen) {
-                           cell.experiment = planned.experiment;
-                           cell.row = planned.row;
-                           cell.column = planned.column;
-                           cell.look = settings_of(planned.look);
-                           cell.versions = training_versions(cell.settings);
-                           cell.versions.merge(look_versions(planned.look, planned.quantity));
-                           cell.chosen = planned.chosen;
-                           cell.numbers = seen.numbers;
-                           cell.images = seen.images;
-                           cell.look_seconds = seen.seconds;
-                           write_cell(cell_path(params.results, params.dataset, planned.experiment,
-                                                planned.row, planned.column, planned.other_seed),
-                                      cell);
-                           if (hooks.on_cell) hooks.on_cell(cell);
-                         });
+  result.dataset = params.dataset;
+  result.data = network.data;
+  result.start_weights = network.start_weights.empty() ? kRandomWeights : network.start_weights;
+  result.weights = sha256_of_file(model);
+  result.commit = kCommit;
+  result.hardware = hardware_of(params);
+  result.precision = name_of(EmbeddingParams{}.precision);
+  const auto write = [&](const PlannedResult& planned, const Measurement& measurement) {
+    result.experiment = planned.experiment;
+    result.row = planned.row;
+    result.column = planned.column;
+    result.protocol = planned.protocol;
+    result.versions = merged(evaluation_versions(planned.protocol, planned.metric_family),
+                             training_versions(result.settings));
+    result.chosen = planned.chosen;
+    result.metrics = measurement.metrics;
+    result.images = measurement.images;
+    result.evaluate_seconds = measurement.seconds;
+    write_result(result_path(params.results, params.dataset, planned.experiment, planned.row,
+                             planned.column, planned.other_seed),
+                 result);
+    if (hooks.on_result) hooks.on_result(result);
+  };
+  return evaluate_network(model, network.trained || !network.projection.empty(), run.results,
+                          params, hooks.train.cancelled, write);
 }
 
 }  // namespace diml::experiments

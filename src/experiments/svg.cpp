@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kRadius = 4.2;
 
-// Two decimals at most, the same in every locale.
+// At most two decimals, in any locale.
 std::string coordinate(double value) {
   std::array<char, 64> text{};
   const auto end =
@@ -51,7 +51,7 @@ std::string listed(const std::vector<Point>& points) {
   return text;
 }
 
-// Of about the same area, whatever the shape.
+// All shapes have about the same area.
 std::vector<Point> corners(Point at, Marker marker) {
   const double r = kRadius;
   if (marker == Marker::square) {
@@ -72,7 +72,7 @@ std::vector<Point> corners(Point at, Marker marker) {
 double width_of(std::string_view text, double size) {
   double ems = 0.0;
   for (const char letter : text) {
-    if ((static_cast<unsigned char>(letter) & 0xC0) == 0x80) continue;  // goes on with a character
+    if ((static_cast<unsigned char>(letter) & 0xC0) == 0x80) continue;  // UTF-8 continuation
     if (std::string_view("ijltfr.,:;|'()[] -").find(letter) != std::string_view::npos) {
       ems += 0.36;
     } else if (std::string_view("mwMW@%").find(letter) != std::string_view::npos) {

@@ -30,13 +30,13 @@ struct TextStyle {
 enum class Marker : std::uint8_t { circle, square, diamond, triangle };
 enum class Inside : std::uint8_t { filled, hollow };
 
-// About how wide a sans-serif font sets it; on the safe side, as nobody knows the reader's font.
+// Estimated width in a sans-serif font; rather too large, as the reader's font is unknown.
 double width_of(std::string_view text, double size);
 
-// Broken at spaces so that no line is wider.
+// Breaks the text at spaces into lines of at most `width`.
 std::vector<std::string> wrapped(const std::string& text, double size, double width);
 
-// A picture as text, on white: it is read on dark pages too.
+// An SVG file with a white background, for dark pages too.
 class Svg {
  public:
   explicit Svg(std::string title) : title_(std::move(title)) {}

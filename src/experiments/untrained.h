@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "diml/run_experiments.h"
+#include "experiments/run_experiments.h"
 
 namespace diml::experiments {
 
-// The weights file of a run that trains nothing: the starting weights, or those with the projection
-// that the run asks for, made in `folder` where it is not there yet.
-std::string untrained_weights(const PlannedRun& run, const std::string& folder,
+// The weights file of an untrained network: the starting weights, or a copy with the projection of
+// the spec, which is written to `folder` where it is missing.
+std::string untrained_weights(const NetworkSpec& network, const std::string& folder,
                               const RunParams& params);
 
 }  // namespace diml::experiments

@@ -2,44 +2,41 @@
 
 #include <set>
 
-#include "look.h"
-
 namespace diml::experiments {
 namespace {
 
 struct Part {
   const char* name;
   int version;
-  const char* change;  // what the version brought
+  const char* change;  // in this version
 };
 
-constexpr const char* kFirst = "1";
-
-// How training goes, but for what has a part of its own: photos, sampling, steps, the losses.
+// Photos, sampling, steps, losses: everything about training that has no part of its own below.
 constexpr Part kTraining = {"training", 1, ""};
-constexpr Part kProjection = {"projection", 2, "begins as PyTorch's linear layers do"};
-constexpr Part kProxies = {"proxies", 2, "class vectors begin as the authors' do"};
+constexpr Part kProjection = {"projection", 2, "initialised like PyTorch's linear layers"};
+constexpr Part kProxies = {"proxies", 2, "class vectors initialised like the authors'"};
 // From a photo to its grid.
 constexpr Part kGrids = {"grids", 1, ""};
 constexpr Part kMatching = {"matching", 1, ""};
 constexpr Part kCut = {"cut", 2, "keeps duplicates, as the authors' script does"};
 constexpr Part kParts = {"parts", 1, ""};
+constexpr Part kCalibration = {"calibration", 1, ""};
 
-const std::set<std::string> kWithOwnProxies = {"softmax", "arcface", "proxynca"};
+const std::set<std::string> kLossesWithClassVectors = {"softmax", "arcface", "proxynca"};
 
 std::vector<Part> parts_of_training(const Settings& settings) {
   if (settings.empty()) return {};
   std::vector<Part> parts = {kTraining, kProjection};
-  const auto loss = settings.find("loss.name");
-  if (loss != settings.end() && kWithOwnProxies.contains(loss->second)) parts.push_back(kProxies);
+  if (kLossesWithClassVectors.contains(value_or(settings, "loss.name"))) parts.push_back(kProxies);
   return parts;
 }
 
-std::vector<Part> parts_of_look(const Look& look, Quantity quantity) {
-  if (quantity == Quantity::parts) return {kGrids, kMatching, kParts};
+std::vector<Part> parts_of_evaluation(const Protocol& protocol, MetricFamily metric_family) {
+  if (metric_family == MetricFamily::parts) return {kGrids, kMatching, kParts};
   std::vector<Part> parts = {kGrids};
-  if (look.rerank > 0) parts.push_back(kMatching);
-  if (look.cut_from > 0) parts.push_back(kCut);
+  if (protocol.rerank > 0) parts.push_back(kMatching);
+  if (protocol.cut_from > 0) parts.push_back(kCut);
+  if (!protocol.setting.empty()) parts.push_back(kCalibration);
   return parts;
 }
 
@@ -55,27 +52,25 @@ Settings training_versions(const Settings& settings) {
   return versions_of(parts_of_training(settings));
 }
 
-Settings look_versions(const Look& look, Quantity quantity) {
-  return versions_of(parts_of_look(look, quantity));
+Settings evaluation_versions(const Protocol& protocol, MetricFamily metric_family) {
+  return versions_of(parts_of_evaluation(protocol, metric_family));
 }
 
 std::string version_in(const Settings& versions, const std::string& part) {
-  const auto found = versions.find(part);
-  return found == versions.end() ? kFirst : found->second;
+  return value_or(versions, part, "1");
 }
 
-std::vector<std::string> stale_parts(const Cell& cell, Quantity quantity) {
-  Look look;
-  for (const auto& [name, value] : cell.look) set(look, name, value);
-  std::vector<Part> parts = parts_of_training(cell.settings);
-  for (const Part& part : parts_of_look(look, quantity)) parts.push_back(part);
+std::vector<std::string> stale_parts(const Result& result, MetricFamily metric_family) {
+  std::vector<Part> parts = parts_of_training(result.settings);
+  for (const Part& part : parts_of_evaluation(result.protocol, metric_family)) {
+    parts.push_back(part);
+  }
   std::vector<std::string> stale;
   for (const Part& part : parts) {
-    const std::string made = version_in(cell.versions, part.name);
+    const std::string made = version_in(result.versions, part.name);
     const std::string now = std::to_string(part.version);
     if (made == now) continue;
-    stale.push_back(std::string(part.name) + " " + made + ", now " + now + " (" + part.change +
-                    ")");
+    stale.push_back(part.name + (" " + made) + ", now " + now + " (" + part.change + ")");
   }
   return stale;
 }

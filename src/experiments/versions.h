@@ -3,21 +3,20 @@
 #include <string>
 #include <vector>
 
-#include "diml/experiments.h"
+#include "experiments/experiments.h"
 
 namespace diml::experiments {
 
-// The versions of those parts of the program that decide a network's training, and of those that
-// decide what a look at it gives: by part, only the parts that the settings or the look use. A
-// change that gives other numbers with the same settings raises its part's version in versions.cpp;
-// cells of an older one are then made again.
+// Versions of the parts of the program that decide a network's training, or its evaluation by a
+// protocol. A change that gives other values with the same settings raises the version of its part
+// in versions.cpp; results of an older version are then stale and made again.
 Settings training_versions(const Settings& settings);
-Settings look_versions(const Look& look, Quantity quantity);
+Settings evaluation_versions(const Protocol& protocol, MetricFamily metric_family);
 
-// A cell from before its part had a version is of version 1.
+// A part without a recorded version has version 1.
 std::string version_in(const Settings& versions, const std::string& part);
 
-// What made the cell and is not as it was: "projection 1, now 2 (begins as ...)".
-std::vector<std::string> stale_parts(const Cell& cell, Quantity quantity);
+// The parts that changed since the result was made: "projection 1, now 2 (initialised ...)".
+std::vector<std::string> stale_parts(const Result& result, MetricFamily metric_family);
 
 }  // namespace diml::experiments

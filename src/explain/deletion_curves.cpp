@@ -2,10 +2,10 @@
 #include <array>
 #include <numeric>
 
+#include "base/random.h"
 #include "diml/error.h"
 #include "diml/matcher.h"
-#include "diml/part_truth.h"
-#include "diml/random.h"
+#include "explain/part_truth.h"
 
 namespace diml {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<KeptCells, 3> kOrders = {KeptCells::strongest, KeptCells::random,
                                               KeptCells::weakest};
 
-// All source cells, those that are kept longest first.
+// All source cells; the first ones are kept longest.
 std::vector<std::size_t> order_of(KeptCells kept, const std::vector<double>& contributions,
                                   Random& random) {
   std::vector<std::size_t> order(contributions.size());
@@ -29,7 +29,7 @@ std::vector<std::size_t> order_of(KeptCells kept, const std::vector<double>& con
   return order;
 }
 
-// The source with some of its cells; its global stays, as it is the image's.
+// The source with some of its cells; its global vector stays, because it belongs to the image.
 EmbeddingGrid with_cells(GridView source, std::span<const std::size_t> cells) {
   std::vector<float> kept;
   kept.reserve(cells.size() * source.dim);
@@ -62,7 +62,7 @@ std::vector<std::size_t> distractors_of(std::span<const std::int64_t> labels, st
   return others;
 }
 
-// By trapezoids; what lies left of the first point counts as that point.
+// Trapezoidal rule; left of the first point the curve is constant.
 double area_under(const std::vector<CurvePoint>& points, double CurvePoint::*value) {
   double area = points.front().kept * (points.front().*value);
   for (std::size_t k = 1; k < points.size(); ++k) {
@@ -89,7 +89,7 @@ std::vector<Curve> deletion_curves(const GridSetView& grids, std::span<const std
                                    const Progress& progress) {
   if (labels.size() != grids.size) throw Error("labels and grids are not of the same images");
   if (pairs.empty() || params.steps < 1) throw Error("curves need pairs and at least one step");
-  const std::unique_ptr<Matcher> matcher = make_matcher(params.matcher, {params.threads});
+  const std::unique_ptr<Matcher> matcher = make_matcher(params.backend, {params.threads});
   const std::vector<std::size_t> counts = cells_kept(grids.cells_per_grid, params.steps);
   std::vector<Curve> curves;
   curves.reserve(kOrders.size());
@@ -114,7 +114,7 @@ std::vector<Curve> deletion_curves(const GridSetView& grids, std::span<const std
         const GridView view = reduced.view();
         const GridSetView one{view.cells, view.type, 1, view.count, view.dim, view.global};
         matcher->score({one, grids, looked_at}, params.match, scores);
-        // Equals are ahead of the target: an answer that cannot tell them apart is none.
+        // Ties count against the target: equal scores do not distinguish it.
         const auto better = std::count_if(scores.begin() + 1, scores.end(),
                                           [&](float score) { return score >= scores[0]; });
         CurvePoint& point = curve.points[step];
@@ -123,7 +123,7 @@ std::vector<Curve> deletion_curves(const GridSetView& grids, std::span<const std
         point.first += better == 0 ? 1.0 : 0.0;
       }
     }
-    if (progress) progress(p + 1, pairs.size());
+    progress(p + 1, pairs.size());
   }
   const auto count = static_cast<double>(pairs.size());
   for (Curve& curve : curves) {

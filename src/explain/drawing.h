@@ -1,52 +1,42 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <cairo.h>
 
 #include "diml/figure.h"
+#include "ink.h"
+#include "text_ruler.h"
 
 namespace diml::explained {
-
-struct Ink {
-  double red = 0.0;
-  double green = 0.0;
-  double blue = 0.0;
-  double alpha = 1.0;
-};
-
-constexpr Ink kBlack{0.13, 0.13, 0.15};
-constexpr Ink kGrey{0.42, 0.42, 0.45};
-constexpr Ink kLight{0.85, 0.85, 0.87};
-constexpr Ink kWhite{1.0, 1.0, 1.0};
-constexpr Ink kRed{0.80, 0.08, 0.16};
-constexpr Ink kBlue{0.10, 0.36, 0.76};
 
 struct Rectangle {
   double x = 0.0;
   double y = 0.0;
   double width = 0.0;
   double height = 0.0;
+
+  double middle_x() const { return x + width / 2.0; }
+  double middle_y() const { return y + height / 2.0; }
+  double right() const { return x + width; }
+  double bottom() const { return y + height; }
 };
 
-enum class Align : std::uint8_t { left, centre, right };
-
-struct TextStyle {
-  double size = 12.0;
+// A piece of a line of text with its own ink and weight.
+struct TextRun {
+  std::string text;
   Ink ink = kBlack;
-  Align align = Align::left;
   bool bold = false;
 };
 
-// One drawing, three kinds of file.
+// One drawing, three kinds of file. Text stays text: a PDF embeds its fonts, an SVG has <text>
+// elements, which lie above everything else, in whatever order the calls come.
 class Drawing {
  public:
-  // In points; a PNG has two pixels a point, so that small type stays sharp.
-  Drawing(PictureFormat format, double width, double height);
+  // In points; dots_per_inch gives a PNG its pixels, and is written into it.
+  Drawing(PictureFormat format, double width, double height, double dots_per_inch = 144.0);
 
   cairo_t* cairo() const { return context_.get(); }
   void ink(Ink ink) const {
@@ -55,21 +45,25 @@ class Drawing {
   void fill(const Rectangle& area, Ink colour) const;
   void outline(const Rectangle& area, Ink colour, double width) const;
   void line(double x0, double y0, double x1, double y1, Ink colour, double width) const;
+  // A path with half circles at its left and right end; a circle where width == height.
+  void pill(const Rectangle& area) const;
 
   void text(double x, double baseline, const std::string& text, const TextStyle& style) const;
-  // Broken at spaces so that no line is wider; returns the baseline after the last one.
-  double paragraph(double x, double baseline, double width, const std::string& text,
-                   const TextStyle& style) const;
-  double width_of(const std::string& text, const TextStyle& style) const;
+  // Pieces one after the other, aligned as a whole; the style gives size and alignment.
+  void text(double x, double baseline, const std::vector<TextRun>& runs,
+            const TextStyle& style) const;
+  double width_of(const std::string& text, const TextStyle& style) const {
+    return ruler_.width(text, style);
+  }
 
   void photo(const Image& image, const Rectangle& area) const;
-  // pixels: [rows, cols] of any values, one colour each; spread smoothly over the area.
+  // One colour of heat_colour() for each cell, opaque: the colours are those of heat_scale().
   void heat(const std::vector<double>& values, GridShape shape, double largest,
-            const Rectangle& area, double alpha) const;
+            const Rectangle& area) const;
   // The scale of heat(), from left to right.
   void heat_scale(const Rectangle& area) const;
 
-  // Ends the drawing.
+  // Finishes the drawing.
   std::string bytes();
 
  private:
@@ -78,15 +72,15 @@ class Drawing {
     void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
   };
 
+  void show(double left, double baseline, const TextRun& run, double size) const;
+
   PictureFormat format_;
+  double dots_per_inch_;
+  TextRuler ruler_;
   std::unique_ptr<std::string> out_ = std::make_unique<std::string>();  // Cairo keeps its address
+  std::unique_ptr<std::string> svg_text_ = std::make_unique<std::string>();
   std::unique_ptr<cairo_surface_t, Ends> surface_;
   std::unique_ptr<cairo_t, Ends> context_;
 };
-
-// Dark to bright; value from 0 to 1.
-Ink heat_colour(double value);
-
-Image grey(const Image& image);
 
 }  // namespace diml::explained

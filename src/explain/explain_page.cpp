@@ -1,4 +1,4 @@
-#include "diml/explain_page.h"
+#include "diml/figure.h"
 
 #include "base/base64.h"
 #include "embedded/match_view.css.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kQuality = 90;
 
-// Refuses every address but pictures in the file itself, whatever the rest says.
+// The policy allows no address except pictures in the file itself.
 constexpr const char* kHead = R"(<!doctype html>
 <html lang="en">
 <head>
@@ -20,7 +20,7 @@ constexpr const char* kHead = R"(<!doctype html>
       content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>Why these two match</title>
 <style>
-:root { color-scheme: light dark; }
+:root { background: Canvas; color: CanvasText; color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; }
 </style>
 <style>
@@ -35,7 +35,7 @@ std::string data_address(const Image& image) {
   return "data:image/jpeg;base64," + base64(encode_jpeg(image, kQuality));
 }
 
-// Within a script element nothing may look like markup; JSON has another way to write it.
+// A script element must not contain anything like markup; JSON can escape it.
 std::string safe_in_script(const std::string& json) {
   std::string safe;
   safe.reserve(json.size());
@@ -54,14 +54,14 @@ std::string safe_in_script(const std::string& json) {
 std::string explain_page(const Explanation& explanation, const Image& source, const Image& target,
                          const FigureParams& params) {
   nlohmann::ordered_json given;
-  // The matrices hold every pair; the page lists them itself.
+  // The page computes the list of pairs from the matrices.
   given["explanation"] = json_of(explanation, 0);
   given["sourceImage"] = data_address(source);
   given["targetImage"] = data_address(target);
   given["sourceName"] = params.source_name;
   given["targetName"] = params.target_name;
   given["arrows"] = params.strongest;
-  // A file name may be any bytes.
+  // A file name may contain any bytes.
   const std::string text = given.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::string page = kHead;
   page += embedded::match_view_css;

@@ -4,7 +4,9 @@
 
 #include "diml/error.h"
 #include "diml/explain.h"
+#include "match/affine_prior.h"
 #include "pairs.h"
+#include "regions.h"
 
 namespace diml {
 namespace {
@@ -32,19 +34,12 @@ PartPair pair_of(const Explanation& explanation, std::size_t i, std::size_t j) {
                 .amplified = explanation.plan[k] * static_cast<double>(explanation.plan.size()),
                 .similarity = explanation.similarity[k],
                 .contribution = explanation.contribution(i, j)};
-  // Where nothing is alike nothing has a share in it.
+  // If the score is 0, all shares are 0.
   if (explanation.score != 0.0) pair.share = pair.contribution / explanation.score;
   return pair;
 }
 
 }  // namespace
-
-GridShape shape_of_cells(std::size_t count) {
-  for (auto rows = static_cast<std::size_t>(std::lround(std::sqrt(count))); rows > 1; --rows) {
-    if (count % rows == 0) return {std::min(rows, count / rows), std::max(rows, count / rows)};
-  }
-  return {count > 0 ? 1U : 0U, count};
-}
 
 void explained::list_pairs(Explanation& explanation) {
   const std::size_t rows = explanation.source.count();
@@ -74,16 +69,27 @@ std::vector<double> Explanation::source_contributions() const {
   return sums;
 }
 
-Explanation explain(GridView source, GridView target, const MatchParams& params) {
-  return explain(source, target, params, shape_of_cells(source.count),
-                 shape_of_cells(target.count));
+Explanation explain(GridView source, GridView target, const MatchParams& params,
+                    const ScoreWeights& weights) {
+  // A guess suits a picture, but not a prior, which would pull mass to wrong places.
+  const auto shape_of = [&](GridShape given, std::size_t cells, const char* side) {
+    if (given.count() != 0) return given;
+    return params.prior == Prior::none ? shape_of_cells(cells)
+                                       : shape_for_prior(given, cells, side);
+  };
+  return explain(source, target, params, shape_of(params.source_shape, source.count, "source"),
+                 shape_of(params.target_shape, target.count, "target"), weights);
 }
 
 Explanation explain(GridView source, GridView target, const MatchParams& params,
-                    GridShape source_shape, GridShape target_shape) {
+                    GridShape source_shape, GridShape target_shape, const ScoreWeights& weights) {
+  check(weights);
   expect_shape(source_shape, source.count, "source");
   expect_shape(target_shape, target.count, "target");
-  StructuralMatch found = match(source, target, params);
+  MatchParams with_shapes = params;
+  with_shapes.source_shape = source_shape;
+  with_shapes.target_shape = target_shape;
+  StructuralMatch found = match(source, target, with_shapes);
   Explanation explanation;
   explanation.score = found.score;
   explanation.cosine = cosine_of(source, target);
@@ -95,12 +101,16 @@ Explanation explain(GridView source, GridView target, const MatchParams& params,
   explanation.target_marginal = std::move(found.marginals.target);
   explanation.similarity = std::move(found.similarity);
   explanation.plan = std::move(found.plan.mass);
-  explanation.params = params;
+  explanation.prior = found.prior;
+  explanation.params = with_shapes;
+  explanation.params.transport.backend = found.plan.backend;
+  explanation.weights = weights;
   explanation.fallbacks = found.marginals.fallbacks;
   explanation.iterations = found.plan.iterations;
   explanation.marginal_error = found.plan.marginal_error;
   explanation.converged = found.plan.converged;
   explained::list_pairs(explanation);
+  explained::find_regions(explanation);
   return explanation;
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json_limits.h"
 #include "diml/error.h"
 #include "pairs.h"
+#include "regions.h"
 
 namespace diml {
 namespace {
@@ -29,9 +31,40 @@ Json json_of(const PartPair& pair) {
           {"share", pair.share}};
 }
 
+Json json_of(const Region& region) {
+  return {{"source", region.source},
+          {"target", region.target},
+          {"mass", region.mass},
+          {"similarity", region.similarity},
+          {"contribution", region.contribution},
+          {"share", region.share}};
+}
+
+Json json_of(const PriorReport& prior) {
+  return {{"rounds", prior.rounds},
+          {"trusted", prior.trusted()},
+          {"doubt", name_of(prior.doubt)},
+          {"map", prior.map},
+          {"support", prior.support}};
+}
+
+// The members of explanations that were written before there were priors are absent.
+void read_prior(const Json& json, Explanation& explanation) {
+  const Json& params = json.at("params");
+  explanation.params.prior = prior_from(params.value("prior", name_of(Prior::none)));
+  if (!json.contains("prior") || json.at("prior").is_null()) return;
+  const Json& prior = json.at("prior");
+  PriorReport report;
+  report.rounds = prior.at("rounds");
+  report.doubt = fit_doubt_from(prior.at("doubt").get<std::string>());
+  report.map = prior.at("map").get<AffineMap>();
+  report.support = prior.at("support");
+  explanation.prior = report;
+}
+
 std::vector<double> weights_from(const Json& json, std::size_t count) {
   auto weights = json.get<std::vector<double>>();
-  if (weights.size() != count) throw Error("a marginal has not its grid's number of cells");
+  if (weights.size() != count) throw Error("a marginal does not have its grid's number of cells");
   return weights;
 }
 
@@ -41,15 +74,8 @@ std::vector<double> matrix_from(const Json& json, std::size_t rows, std::size_t 
     for (const Json& value : row) values.push_back(value.get<double>());
     if (row.size() != cols) throw Error("a matrix has rows of another length");
   }
-  if (json.size() != rows) throw Error("a matrix has not a row for each source cell");
+  if (json.size() != rows) throw Error("a matrix does not have a row for each source cell");
   return values;
-}
-
-Solver solver_from(const std::string& name) {
-  for (const Solver solver : {Solver::reference, Solver::cpu, Solver::exact}) {
-    if (name == name_of(solver)) return solver;
-  }
-  throw Error("there is no solver '" + name + "'");
 }
 
 Explanation parsed(const Json& json) {
@@ -73,14 +99,18 @@ Explanation parsed(const Json& json) {
   const Json& params = json.at("params");
   explanation.params.marginals = marginal_rule_from(params.at("marginals").get<std::string>());
   explanation.params.transport.lambda = params.at("lambda");
-  explanation.params.transport.solver = solver_from(params.at("solver"));
+  explanation.params.transport.backend = backend_from(params.at("solver").get<std::string>());
+  explanation.weights = {params.value("global_weight", 1.0F),
+                         params.value("structural_weight", 1.0F)};
   const Json& fallbacks = json.at("fallbacks");
   explanation.fallbacks = {fallbacks.at("uniform_source"), fallbacks.at("uniform_target"),
                            fallbacks.at("log_domain")};
   explanation.iterations = json.at("iterations");
   explanation.marginal_error = json.at("marginal_error");
   explanation.converged = json.at("converged");
+  read_prior(json, explanation);
   explained::list_pairs(explanation);
+  explained::find_regions(explanation);
   return explanation;
 }
 
@@ -100,6 +130,9 @@ Json json_of(const Explanation& explanation, std::size_t most_pairs) {
                        {"target", explanation.target_marginal}};
   json["similarity"] = matrix(explanation.similarity, explanation.target.count());
   json["plan"] = matrix(explanation.plan, explanation.target.count());
+  json["regions"] = Json::array();
+  for (const Region& region : explanation.regions) json["regions"].push_back(json_of(region));
+  json["scattered"] = explanation.scattered;
   json["pairs"] = Json::array();
   const std::size_t listed = std::min(most_pairs, explanation.pairs.size());
   for (std::size_t k = 0; k < listed; ++k) json["pairs"].push_back(json_of(explanation.pairs[k]));
@@ -107,7 +140,11 @@ Json json_of(const Explanation& explanation, std::size_t most_pairs) {
   for (const PartPair& pair : explanation.weakest) json["weakest"].push_back(json_of(pair));
   json["params"] = {{"marginals", name_of(explanation.params.marginals)},
                     {"lambda", transport.lambda},
-                    {"solver", name_of(transport.solver)}};
+                    {"solver", name_of(transport.backend)},
+                    {"prior", name_of(explanation.params.prior)},
+                    {"global_weight", explanation.weights.global},
+                    {"structural_weight", explanation.weights.structural}};
+  json["prior"] = explanation.prior ? json_of(*explanation.prior) : Json();
   json["fallbacks"] = {{"uniform_source", explanation.fallbacks.uniform_source},
                        {"uniform_target", explanation.fallbacks.uniform_target},
                        {"log_domain", explanation.fallbacks.log_domain}};
@@ -122,10 +159,12 @@ std::string to_json(const Explanation& explanation, std::size_t most_pairs) {
 }
 
 Explanation explanation_from_json(std::string_view text) {
+  // All pairs of two large grids are many objects of few names each.
+  if (const auto excess = excess_of(text, {.names = 1'000'000})) throw Error(*excess);
   try {
     return parsed(Json::parse(text));
   } catch (const nlohmann::json::exception& error) {
-    throw Error(std::string("is no explanation as 'diml explain' writes it: ") + error.what());
+    throw Error(std::string("is not an explanation as written by 'diml explain': ") + error.what());
   }
 }
 

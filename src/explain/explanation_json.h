@@ -6,8 +6,8 @@
 
 namespace diml {
 
-// The explanation as programs read it: `diml explain`, the server and the page all have it from
-// here. docs/explain.md has the fields.
+// The explanation as JSON, for `diml explain`, the server and the page. docs/explain.md has the
+// fields.
 nlohmann::ordered_json json_of(const Explanation& explanation, std::size_t most_pairs = kAllPairs);
 
 }  // namespace diml

@@ -7,8 +7,8 @@
 
 namespace diml::explained {
 
-// Labels in a column: each as near to where it wants to be as its neighbours allow, `pitch` apart,
-// between `low` and `high`. Where there is no room for all at that pitch they share what there is.
+// Labels in a column: each as near to its wanted position as its neighbours allow, `pitch` apart,
+// between `low` and `high`. If they do not fit at that pitch, they are spaced more closely.
 inline std::vector<double> label_places(const std::vector<double>& wanted, double pitch, double low,
                                         double high) {
   const std::size_t count = wanted.size();
@@ -17,7 +17,7 @@ inline std::vector<double> label_places(const std::vector<double>& wanted, doubl
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t x, std::size_t y) { return wanted[x] < wanted[y]; });
-  // Runs of touching labels; a run lies at the mean of where its labels want it to begin.
+  // Runs of touching labels; a run starts at the mean of the starts that its labels want.
   struct RunOfLabels {
     double begin;
     std::size_t count;

@@ -14,7 +14,7 @@ inline std::string number(const char* format, double value) {
   return text;
 }
 
-// Three digits that matter, two behind the point where that is enough.
+// Three significant digits; two decimals if that is enough.
 inline std::string short_number(double value) {
   const double size = std::abs(value);
   return number(size < 9.995 ? "%.2f" : size < 99.95 ? "%.1f" : "%.0f", value);

@@ -1,4 +1,4 @@
-#include "diml/part_plot.h"
+#include "explain/part_plot.h"
 
 #include <algorithm>
 #include <array>
@@ -42,7 +42,7 @@ struct Axis {
   double step;
 };
 
-// Round numbers around the values, about five of them.
+// About five round numbers over the range of the values.
 Axis axis_around(double low, double high) {
   const double span = std::max(high - low, 1e-6);
   double step = std::pow(10.0, std::floor(std::log10(span / 4.0)));
@@ -68,7 +68,7 @@ void draw_bars(const Drawing& drawing, const std::vector<PartMethod>& methods, d
     drawing.text(x - 10.0, y + 17.0, method.name, {11.5, kBlack, Align::right});
     drawing.fill({x, y, kBars * method.within_one, kRow - 12.0}, ours ? kPale : kPaleGrey);
     drawing.fill({x, y + 6.0, kBars * method.exact, kRow - 24.0}, ours ? kRed : kGrey);
-    // Two standard errors each way.
+    // Two standard errors in each direction.
     const auto whisker = [&](double share, double error, double at) {
       drawing.line(x + kBars * std::max(0.0, share - 2.0 * error), at,
                    x + kBars * std::min(1.0, share + 2.0 * error), at, kBlack, 1.0);
@@ -93,7 +93,7 @@ Ink ink_of(KeptCells kept) {
 
 const char* words_of(KeptCells kept) {
   return kept == KeptCells::strongest ? "keep the strongest parts"
-         : kept == KeptCells::weakest ? "take the strongest away"
+         : kept == KeptCells::weakest ? "remove the strongest parts"
                                       : "in random order";
 }
 

@@ -1,4 +1,5 @@
-#include "diml/part_truth.h"
+#include "explain/part_truth.h"
+#include "base/threads.h"
 
 #include <algorithm>
 #include <array>
@@ -7,13 +8,13 @@
 #include <map>
 #include <set>
 
+#include "base/random.h"
 #include "diml/error.h"
-#include "diml/random.h"
 
 namespace diml {
 namespace {
 
-// Where a method looks for what the source shows in a cell; nothing where it has no answer.
+// The target cell that a method predicts for a source cell; nothing if it has no answer.
 using Answer = std::function<std::optional<std::size_t>(const StructuralMatch& match,
                                                         std::size_t source_cell)>;
 
@@ -31,7 +32,7 @@ std::optional<std::size_t> most_mass(const StructuralMatch& match, std::size_t c
 
 struct Method {
   std::string name;
-  std::size_t match;  // which of the matches it reads
+  std::size_t match;  // index of the match it uses
   Answer answer;
 };
 
@@ -64,7 +65,7 @@ Hits hits_of(const Method& method, const StructuralMatch& match,
   return hits;
 }
 
-// The share of all hits, and its standard error where pairs are drawn, not parts.
+// The share of hits, and its standard error with the pair, not the part, as the unit.
 std::pair<double, double> share_of(const std::vector<Hits>& hits, std::size_t Hits::*counted) {
   double parts = 0.0;
   double right = 0.0;
@@ -83,14 +84,19 @@ std::pair<double, double> share_of(const std::vector<Hits>& hits, std::size_t Hi
   return {share, std::sqrt(squares) / parts};
 }
 
-std::vector<MatchParams> matches_wanted(const MatchParams& params) {
+std::vector<MatchParams> matches_wanted(const MatchParams& params, GridShape shape) {
   MatchParams cross = params;
   cross.marginals = MarginalRule::cross_correlation;
-  MatchParams uniform = params;
+  cross.source_shape = cross.target_shape = shape;
+  MatchParams uniform = cross;
   uniform.marginals = MarginalRule::uniform;
-  std::vector<MatchParams> wanted = {cross, uniform};
-  if (is_available(Solver::exact)) {
-    cross.transport.solver = Solver::exact;
+  MatchParams prior = cross;
+  // The exact solver has no prior: its row is left alone.
+  if (params.transport.backend != Backend::exact) prior.prior = Prior::affine;
+  std::vector<MatchParams> wanted = {cross, uniform, prior};
+  if (is_available(Backend::exact)) {
+    cross.transport.backend = Backend::exact;
+    cross.prior = Prior::none;
     wanted.push_back(cross);
   }
   return wanted;
@@ -98,8 +104,9 @@ std::vector<MatchParams> matches_wanted(const MatchParams& params) {
 
 std::vector<Method> methods_of(std::size_t matches, GridShape shape) {
   std::vector<Method> methods = {{"transport, cross_correlation", 0, most_mass},
-                                 {"transport, uniform", 1, most_mass}};
-  if (matches > 2) methods.push_back({"transport, exact solver", 2, most_mass});
+                                 {"transport, uniform", 1, most_mass},
+                                 {"transport, affine prior", 2, most_mass}};
+  if (matches > 3) methods.push_back({"transport, exact solver", 3, most_mass});
   methods.push_back({"nearest cosine", 0, [](const StructuralMatch& match, std::size_t cell) {
                        return largest_of(match.similarity, cell, match.plan.cols, -2.0);
                      }});
@@ -117,7 +124,7 @@ std::vector<Method> methods_of(std::size_t matches, GridShape shape) {
 
 std::vector<std::string> part_method_names() {
   std::vector<std::string> names;
-  for (const Method& method : methods_of(matches_wanted({}).size(), {1, 1})) {
+  for (const Method& method : methods_of(matches_wanted({}, {1, 1}).size(), {1, 1})) {
     names.push_back(method.name);
   }
   return names;
@@ -126,8 +133,8 @@ std::vector<std::string> part_method_names() {
 std::vector<PartCell> cells_of_parts(std::span<const PartLocation> parts, std::size_t width,
                                      std::size_t height, std::size_t resize, std::size_t crop,
                                      GridShape shape) {
-  // As resize_short_side and centre_crop do; the half pixel that a rounded side moves is not worth
-  // following.
+  // As resize_short_side and centre_crop do; the shift of half a pixel from a rounded side is
+  // ignored.
   const double scale = static_cast<double>(resize) / static_cast<double>(std::min(width, height));
   const auto side = static_cast<double>(crop);
   const double left = (static_cast<double>(width) * scale - side) / 2.0;
@@ -156,7 +163,8 @@ std::vector<ImagePair> pairs_of_classes(std::span<const std::int64_t> labels, st
     most += images.size() * (images.size() - 1);
   }
   if (sources.empty()) {
-    throw Error("no class has two images with parts: a pair is made of two of one class");
+    throw Error(
+        "no class has two images with annotated parts: a pair needs two images of one class");
   }
   Random random(seed);
   std::set<std::pair<std::size_t, std::size_t>> drawn;
@@ -178,7 +186,7 @@ std::vector<PartMethod> judge_parts(const GridSetView& grids, GridShape shape,
   if (shape.count() != grids.cells_per_grid || parts.size() != grids.size) {
     throw Error("parts and grids are not of the same images");
   }
-  const std::vector<MatchParams> wanted = matches_wanted(params.match);
+  const std::vector<MatchParams> wanted = matches_wanted(params.match, shape);
   const std::vector<Method> methods = methods_of(wanted.size(), shape);
   std::vector<std::vector<Hits>> hits(methods.size(), std::vector<Hits>(pairs.size()));
   const auto judge = [&](std::size_t k) {
@@ -199,7 +207,7 @@ std::vector<PartMethod> judge_parts(const GridSetView& grids, GridShape shape,
     parallel_for(some, 1, params.threads, [&](std::size_t begin, std::size_t end) {
       for (std::size_t k = begin; k < end; ++k) judge(first + k);
     });
-    if (progress) progress(first + some, pairs.size());
+    progress(first + some, pairs.size());
   }
   std::vector<PartMethod> judged;
   for (std::size_t m = 0; m < methods.size(); ++m) {

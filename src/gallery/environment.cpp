@@ -18,12 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Addresses, not memory or disk: a gallery that grows never has to be mapped anew under its
-// readers. Where the system gives out fewer, half as many are asked for.
+// Address space, not memory or disk: a growing gallery never has to be remapped while it is being
+// read. If the system refuses, half of it is tried, and so on.
 constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kFewestAddresses = std::size_t{1} << 30;
 constexpr unsigned kMostReaders = 1022;
-constexpr off_t kLockBytes = 65536;  // of the table of so many readers
+constexpr off_t kLockBytes = 65536;  // enough for the table of readers
+constexpr const char* kRestore =
+    ": the file is damaged: take a copy from a backup, or build the gallery again";
 constexpr std::array<const char*, kTables> kTableNames = {"about", "items", "globals", "paths",
                                                           "changes"};
 
@@ -41,41 +43,43 @@ Error error_of(int code, const Environment& environment) {
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-    case EIO:  // LMDB's word for a write that came to its end too early
+    case EIO:  // LMDB's code for an incomplete write
       return with_context(
           system_error(environment.data_file() + ": cannot be written", code), "",
-          ": make room on the disk and repeat the call; everything before it is kept");
+          ": free some disk space and repeat the call; everything before it is kept");
     case EACCES:
     case EROFS:
       if (environment.access() == StoreAccess::write) {
-        return system_error(folder + ": cannot be written", code);
+        const Error error = system_error(folder + ": cannot be written", code);
+        return {error.kind(), error.what(), "read_only"};
       }
       return with_context(system_error(folder + ": cannot be opened", code), "",
-                          ": readers note in lock.mdb what they read; allow it with chmod a+rw");
+                          ": readers need the permission to read data.mdb");
     case MDB_MAP_FULL:
     case MDB_MAP_RESIZED:
       return {out_of_resources,
-              folder + ": is larger than the addresses of this process: raise ulimit -v"};
+              folder + ": is larger than the address space of this process: raise ulimit -v"};
     case MDB_READERS_FULL:
       return {out_of_resources, folder + ": has " + std::to_string(kMostReaders) +
                                     " readers already: wait until some of them have ended"};
     case MDB_INVALID:
     case MDB_VERSION_MISMATCH:
-      return {code == MDB_INVALID ? damaged : unsupported,
-              environment.data_file() + ": is no gallery of this diml: build a new one"};
+      return {
+          code == MDB_INVALID ? damaged : unsupported,
+          environment.data_file() + ": is not a gallery of this version of diml: build a new one"};
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
     case MDB_PANIC:
     case MDB_BAD_TXN:
       return {damaged, environment.data_file() +
-                           ": is damaged: take a copy from a backup, or build the gallery anew"};
+                           ": is damaged: take a copy from a backup, or build the gallery again"};
     default:  // LMDB's own codes are negative
       return {code > 0 ? kind_of_errno(code) : internal, folder + ": " + mdb_strerror(code)};
   }
 }
 
-// LMDB maps its table of readers and writes there: on a full disk that would end the process. So
-// the disk's room is taken first. What else goes wrong is told by opening the file.
+// LMDB maps its table of readers and writes into it: on a full disk that would end the process. So
+// the disk space is allocated first. All other errors are reported when the file is opened.
 int take_room_for_lock(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) return errno == ENOSPC || errno == EDQUOT ? errno : 0;
@@ -84,7 +88,16 @@ int take_room_for_lock(const std::string& path) {
   return code == ENOSPC || code == EDQUOT || code == EFBIG ? code : 0;
 }
 
-// Galleries that are open in this process, by where they lie.
+// Whether this process may write to the table of readers. Other errors are reported when LMDB opens
+// the file.
+bool may_lock(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) return errno != EACCES && errno != EROFS && errno != EPERM;
+  ::close(file);
+  return true;
+}
+
+// The open galleries of this process, by canonical path.
 struct Registry {
   std::mutex mutex;
   std::map<std::string, std::weak_ptr<Environment>> open;
@@ -111,7 +124,7 @@ std::shared_ptr<Environment> Environment::open(const std::string& folder, StoreA
     }
     return there;
   }
-  // The constructor is private, so that nobody opens a file twice.
+  // The constructor is private, so that a file is never opened twice.
   std::shared_ptr<Environment> fresh(new Environment(folder, access, wanted));
   known = fresh;
   return fresh;
@@ -120,10 +133,12 @@ std::shared_ptr<Environment> Environment::open(const std::string& folder, StoreA
 Environment::Environment(std::string folder, StoreAccess access, Wanted wanted)
     : folder_(std::move(folder)), access_(access) {
   try {
+    if (wanted == Wanted::existing) expect_whole_head();
     open_file();
     expect_whole_file();
+    if (wanted == Wanted::existing) expect_whole_pages();
     int dead = 0;
-    mdb_reader_check(env_, &dead);  // places of readers that were killed
+    mdb_reader_check(env_, &dead);  // slots of killed readers
     open_tables(wanted);
   } catch (...) {
     if (env_ != nullptr) mdb_env_close(env_);
@@ -135,8 +150,11 @@ Environment::~Environment() { mdb_env_close(env_); }
 
 void Environment::open_file() {
   check(take_room_for_lock(folder_ + "/lock.mdb"));
-  // Readers are objects that may go from thread to thread.
-  const unsigned flags = MDB_NOTLS | (access_ == StoreAccess::read ? MDB_RDONLY : 0U);
+  // Readers may move between threads.
+  unsigned flags = MDB_NOTLS | (access_ == StoreAccess::read ? MDB_RDONLY : 0U);
+  // Another user's gallery, or one on a read-only disk: LMDB insists on a lock that it can write.
+  locks_ = access_ == StoreAccess::write || may_lock(folder_ + "/lock.mdb");
+  if (!locks_) flags |= MDB_NOLOCK;
   for (std::size_t addresses = kMostAddresses;; addresses /= 2) {
     check(mdb_env_create(&env_));
     check(mdb_env_set_maxdbs(env_, kTables));
@@ -150,7 +168,7 @@ void Environment::open_file() {
   }
 }
 
-// A file that was cut off would end the process where its missing part is read.
+// Reading the missing part of a truncated file would end the process.
 void Environment::expect_whole_file() const {
   MDB_envinfo info;
   MDB_stat stat;
@@ -161,8 +179,44 @@ void Environment::expect_whole_file() const {
   if (!failed && info.me_last_pgno > 1 && bytes < (info.me_last_pgno + 1) * stat.ms_psize) {
     throw Error(
         ErrorKind::damaged,
-        data_file() + ": has been cut off: take a copy from a backup, or build the gallery anew");
+        data_file() + ": is truncated: take a copy from a backup, or build the gallery again");
   }
+}
+
+void Environment::expect_whole_head() const {
+  const std::optional<std::string> fault = fault_of_head(data_file());
+  if (fault) throw Error(ErrorKind::damaged, data_file() + ": " + *fault + kRestore);
+}
+
+// A state that writers overtake is looked at anew: with a lock that happens only between the start
+// of the reader and the first look at the file.
+void Environment::expect_whole_pages() const {
+  constexpr int kTries = 8;
+  WalkResult walked{WalkEnd::overtaken};
+  for (int k = 0; k < kTries && walked.end != WalkEnd::whole; ++k) {
+    MDB_txn* txn = nullptr;
+    check(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn));
+    try {
+      walked = walk_pages(data_file(), mdb_txn_id(txn), WalkDepth::structure);
+    } catch (...) {
+      mdb_txn_abort(txn);
+      throw;
+    }
+    mdb_txn_abort(txn);
+    if (walked.end == WalkEnd::damaged && locks_) break;
+  }
+  if (walked.end == WalkEnd::damaged) {
+    throw Error(ErrorKind::damaged, data_file() + ": " + walked.fault + kRestore);
+  }
+  if (walked.end == WalkEnd::overtaken) {
+    throw Error(ErrorKind::conflict,
+                folder_ + ": was changed all the time while it was checked: repeat the call");
+  }
+}
+
+std::string Environment::fault_of_pages(MDB_txn* txn, WalkDepth depth) const {
+  const WalkResult walked = walk_pages(data_file(), mdb_txn_id(txn), depth);
+  return walked.end == WalkEnd::damaged ? "data.mdb: " + walked.fault + kRestore : "";
 }
 
 void Environment::open_tables(Wanted wanted) {
@@ -181,8 +235,8 @@ void Environment::open_tables(Wanted wanted) {
     if (code == MDB_NOTFOUND) {
       throw Error(ErrorKind::damaged,
                   folder_ +
-                      ": the making of this gallery was cut off: delete the folder and build "
-                      "it again");
+                      ": building this gallery was interrupted: delete the folder and build it "
+                      "again");
     }
     check(code);
   }
@@ -202,6 +256,20 @@ Transaction::Transaction(std::shared_ptr<Environment> environment, StoreAccess a
                                     access == StoreAccess::read ? MDB_RDONLY : 0U, &txn_));
 }
 
+// Without a lock, writers do not know of this reader. LMDB never overwrites a page that the last
+// two commits could see, so this snapshot is whole as long as at most one commit came after it, and
+// everything that was read before this check is as it was committed.
+void Transaction::expect_unchanged() const {
+  if (environment_->locks()) return;
+  MDB_envinfo info;
+  environment_->check(mdb_env_info(environment_->get(), &info));
+  if (info.me_last_txnid <= mdb_txn_id(txn_) + 1) return;
+  throw Error(ErrorKind::conflict,
+              environment_->folder() +
+                  ": was changed while it was read without a lock: repeat the call, or allow this "
+                  "user to write to lock.mdb (chmod a+rw)");
+}
+
 Transaction::~Transaction() {
   if (txn_ != nullptr) mdb_txn_abort(txn_);
 }
@@ -210,6 +278,7 @@ std::optional<Bytes> Transaction::find(Table table, Bytes key) const {
   MDB_val wanted = value_of(key);
   MDB_val found;
   const int code = mdb_get(txn_, environment_->table(table), &wanted, &found);
+  expect_unchanged();
   if (code == MDB_NOTFOUND) return std::nullopt;
   environment_->check(code);
   return bytes_of(found);
@@ -243,7 +312,7 @@ std::size_t Transaction::count(Table table) const {
 
 void Transaction::commit() {
   MDB_txn* ending = txn_;
-  txn_ = nullptr;  // gone, whether it goes well or not
+  txn_ = nullptr;  // freed by LMDB, also on failure
   environment_->check(mdb_txn_commit(ending));
 }
 
@@ -263,6 +332,7 @@ bool Cursor::move(Bytes wanted, MDB_cursor_op operation) {
   MDB_val value;
   const int code = mdb_cursor_get(cursor_, &key, &value, operation);
   started_ = true;
+  transaction_.expect_unchanged();
   if (code == MDB_NOTFOUND) return false;
   transaction_.environment().check(code);
   key_ = bytes_of(key);

@@ -10,6 +10,7 @@
 #include <lmdb.h>
 
 #include "diml/grid_store.h"
+#include "page_walk.h"
 
 namespace diml::gallery {
 
@@ -21,7 +22,7 @@ using Bytes = std::span<const std::byte>;
 enum class Table : std::uint8_t { about, items, globals, paths, changes };
 constexpr std::size_t kTables = 5;
 
-// An open LMDB file. A process must not open one twice: open() hands out the one there is.
+// An open LMDB file. A process must not open a file twice: open() returns the existing object.
 class Environment {
  public:
   enum class Wanted : std::uint8_t { existing, fresh };
@@ -37,25 +38,33 @@ class Environment {
   MDB_env* get() const { return env_; }
   MDB_dbi table(Table table) const { return tables_[static_cast<std::size_t>(table)]; }
   bool has(Table table) const { return table != Table::changes || has_changes_; }
+  // Whether writers know of the readers of this process; false where lock.mdb cannot be written.
+  bool locks() const { return locks_; }
   std::string data_file() const { return folder_ + "/data.mdb"; }
 
-  // Throws with the folder's name and the remedy unless all went well.
+  // The first fault of the pages of the state that `txn` reads, with the remedy; "" for none.
+  std::string fault_of_pages(MDB_txn* txn, WalkDepth depth) const;
+
+  // On an error code, throws with the folder's name and the remedy.
   void check(int code) const;
 
  private:
   Environment(std::string folder, StoreAccess access, Wanted wanted);
   void open_file();
   void open_tables(Wanted wanted);
+  void expect_whole_head() const;
   void expect_whole_file() const;
+  void expect_whole_pages() const;
 
   std::string folder_;
   StoreAccess access_;
   MDB_env* env_ = nullptr;
   MDB_dbi tables_[kTables] = {};
   bool has_changes_ = true;
+  bool locks_ = true;
 };
 
-// Reads, or writes once commit() was called.
+// Reads; writes take effect with commit().
 class Transaction {
  public:
   Transaction(std::shared_ptr<Environment> environment, StoreAccess access);
@@ -66,13 +75,15 @@ class Transaction {
   MDB_txn* get() const { return txn_; }
   const Environment& environment() const { return *environment_; }
 
-  // What is read lies in the file: it goes with the transaction.
+  // Values are views into the file, valid until the transaction ends.
   std::optional<Bytes> find(Table table, Bytes key) const;
   void put(Table table, Bytes key, Bytes value);
-  void append(Table table, Bytes key, Bytes value);  // behind all others
-  bool remove(Table table, Bytes key);               // whether it was there
+  void append(Table table, Bytes key, Bytes value);  // key: after all existing ones
+  bool remove(Table table, Bytes key);               // returns whether it existed
   std::size_t count(Table table) const;
   void commit();
+  // Throws Error of kind conflict if the values that were found may have been overwritten.
+  void expect_unchanged() const;
 
  private:
   void put(Table table, Bytes key, Bytes value, unsigned flags);
@@ -89,8 +100,8 @@ class Cursor {
   Cursor(const Cursor&) = delete;
   Cursor& operator=(const Cursor&) = delete;
 
-  bool next();           // to the first at first; false behind the last
-  bool seek(Bytes key);  // to the first that is not before `key`; false where there is none
+  bool next();           // first call: to the first; false after the last
+  bool seek(Bytes key);  // to the first key >= `key`; false if there is none
   Bytes key() const { return key_; }
   Bytes value() const { return value_; }
 

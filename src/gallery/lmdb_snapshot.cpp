@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <set>
 
 #include "diml/error.h"
 #include "lmdb_store.h"
@@ -15,12 +17,12 @@ LmdbSnapshot::LmdbSnapshot(std::shared_ptr<Environment> environment, const GridF
 void LmdbSnapshot::refuse_damaged(std::int64_t id) const {
   throw Error(ErrorKind::damaged, environment_->folder() + ": item " + std::to_string(id) +
                                       " is damaged: 'diml index verify " + environment_->folder() +
-                                      "' tells of all that are");
+                                      "' lists all damaged items");
 }
 
 void LmdbSnapshot::refuse_missing(std::int64_t id) const {
   throw Error(ErrorKind::not_found, environment_->folder() + ": has no item " + std::to_string(id) +
-                                        ": 'diml index info' tells which ids there are");
+                                        ": 'diml index info' shows which ids exist");
 }
 
 std::uint64_t LmdbSnapshot::revision() const {
@@ -65,7 +67,8 @@ Item LmdbSnapshot::item(std::int64_t id) const {
   if (!decode(item_record(id), item) || !decode(global_record(id), format_.dim, global)) {
     refuse_damaged(id);
   }
-  return {id, std::string(item.path), global.label, std::string(item.metadata)};
+  return {id, std::string(item.path), global.label, std::string(item.metadata),
+          source_in(item.source)};
 }
 
 std::vector<std::uint8_t> LmdbSnapshot::thumbnail(std::int64_t id) const {
@@ -75,7 +78,7 @@ std::vector<std::uint8_t> LmdbSnapshot::thumbnail(std::int64_t id) const {
   return {first, first + item.thumbnail.size()};
 }
 
-// LMDB keeps records at even addresses: float16 cells lie well, floats not always.
+// LMDB keeps records at even addresses: float16 cells are always aligned, floats are not.
 const std::byte* LmdbSnapshot::aligned(Bytes bytes, std::size_t alignment) const {
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0) return bytes.data();
   return copies_.emplace_back(bytes.begin(), bytes.end()).data();
@@ -83,14 +86,16 @@ const std::byte* LmdbSnapshot::aligned(Bytes bytes, std::size_t alignment) const
 
 GridView LmdbSnapshot::grid(std::int64_t id) const {
   ItemRecord item;
-  GlobalRecord global;
   const std::size_t bytes = format_.cells_per_grid * format_.dim * size_of(format_.type);
-  if (!decode(item_record(id), item) || item.cells.size() != bytes ||
-      !decode(global_record(id), format_.dim, global)) {
-    refuse_damaged(id);
-  }
+  if (!decode(item_record(id), item) || item.cells.size() != bytes) refuse_damaged(id);
   return {aligned(item.cells, size_of(format_.type)), format_.type, format_.cells_per_grid,
-          format_.dim, reinterpret_cast<const float*>(aligned(global.global, alignof(float)))};
+          format_.dim, global(id)};
+}
+
+const float* LmdbSnapshot::global(std::int64_t id) const {
+  GlobalRecord record;
+  if (!decode(global_record(id), format_.dim, record)) refuse_damaged(id);
+  return reinterpret_cast<const float*>(aligned(record.global, alignof(float)));
 }
 
 void LmdbSnapshot::visit(std::int64_t first, const Visitor& visitor) const {
@@ -106,6 +111,8 @@ void LmdbSnapshot::visit(std::int64_t first, const Visitor& visitor) const {
 std::optional<StoreChanges> LmdbSnapshot::changes_since(std::uint64_t revision) const {
   if (!environment_->has(Table::changes)) return std::nullopt;
   StoreChanges all;
+  std::set<std::int64_t> removed;
+  std::set<std::int64_t> updated;
   std::uint64_t expected = revision + 1;
   Cursor cursor(transaction_, Table::changes);
   const std::uint64_t now = this->revision();
@@ -116,12 +123,16 @@ std::optional<StoreChanges> LmdbSnapshot::changes_since(std::uint64_t revision) 
     if (numbers.empty()) return std::nullopt;
     if (expected == revision + 1) all.first_new_id = numbers[0];
     for (std::size_t k = 1; k < numbers.size(); ++k) {
-      if (numbers[k] < all.first_new_id) all.removed.push_back(numbers[k]);
+      const bool was_updated = numbers[k] < 0;
+      const std::int64_t id = was_updated ? ~numbers[k] : numbers[k];
+      if (id < all.first_new_id) (was_updated ? updated : removed).insert(id);
     }
     ++expected;
   }
   if (expected != now + 1 || expected == revision + 1) return std::nullopt;
-  std::sort(all.removed.begin(), all.removed.end());
+  all.removed.assign(removed.begin(), removed.end());
+  std::set_difference(updated.begin(), updated.end(), removed.begin(), removed.end(),
+                      std::back_inserter(all.updated));
   return all;
 }
 

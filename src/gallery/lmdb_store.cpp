@@ -10,6 +10,9 @@
 #include "diml/error.h"
 #include "diml/gallery.h"
 #include "records.h"
+#include "reopening_store.h"
+#include "search/item_metadata.h"
+#include "writers_turn.h"
 
 namespace diml::gallery {
 namespace {
@@ -25,7 +28,7 @@ void set_number(Transaction& transaction, std::string_view name, std::uint64_t n
   transaction.put(Table::about, bytes_of(name), number_record(number));
 }
 
-// Who reads again after this many changes reads everything.
+// A reader that is more than this many revisions behind reads everything again.
 constexpr std::uint64_t kRemembered = 65536;
 
 void next_revision(Transaction& transaction, std::span<const std::int64_t> change) {
@@ -38,8 +41,18 @@ void next_revision(Transaction& transaction, std::span<const std::int64_t> chang
   }
 }
 
-// Of an item whose record may be damaged: its path is then found by looking at all of them. Whether
-// there was one.
+// An older diml must not read records that it does not know: it would call them damaged.
+void raise_version(Transaction& transaction, const std::string& folder) {
+  const Bytes key = bytes_of(kDescription);
+  Description description =
+      decode_description(transaction.find(Table::about, key).value_or(Bytes()), folder);
+  if (description.version == kFormatVersion) return;
+  description.version = kFormatVersion;
+  transaction.put(Table::about, key, encode(key, description));
+}
+
+// Removes the path of an item whose record may be damaged, by searching all paths. Returns whether
+// it had one.
 bool remove_path(Transaction& transaction, std::int64_t id) {
   const std::array<std::byte, 8> wanted = key_of(id);
   const auto record = transaction.find(Table::items, wanted);
@@ -73,7 +86,7 @@ std::shared_ptr<Environment> made_environment(const std::string& folder, const G
   auto environment = Environment::open(folder, StoreAccess::write, Environment::Wanted::fresh);
   Description description{format, 0};
   std::random_device device;
-  // 53 bits: JSON's numbers are doubles elsewhere.
+  // 53 bits: other programs read JSON's numbers as doubles.
   description.birth = (static_cast<std::uint64_t>(device()) << 21) ^ device();
   const Bytes key = bytes_of(kDescription);
   Transaction transaction(environment, StoreAccess::write);
@@ -101,17 +114,18 @@ std::shared_ptr<LmdbStore> LmdbStore::create(const std::string& folder, const Gr
     throw Error(
         ErrorKind::conflict,
         folder +
-            ": is a gallery already: open it to go on with it; a new one needs another folder");
+            ": is already a gallery: open it to continue with it; a new one needs another folder");
   }
   if (!is_empty_or_absent(folder)) {
-    throw Error(ErrorKind::conflict,
-                folder + ": is there and is no gallery: name a folder that is empty or not there");
+    throw Error(
+        ErrorKind::conflict,
+        folder + ": exists and is not a gallery: name a folder that is empty or does not exist");
   }
   const bool made = fs::create_directory(folder, failed);
   if (failed) throw system_error(folder + ": cannot be made", failed);
   try {
     return std::make_shared<LmdbStore>(made_environment(folder, format), format);
-  } catch (...) {  // a full disk: what is begun is of no use
+  } catch (...) {  // for example a full disk: the incomplete gallery is removed
     for (const char* name : {"/data.mdb", "/lock.mdb"}) fs::remove(folder + name, failed);
     if (made) fs::remove(folder, failed);
     throw;
@@ -131,6 +145,13 @@ std::shared_ptr<LmdbStore> LmdbStore::open(const std::string& folder, StoreAcces
   return std::make_shared<LmdbStore>(std::move(environment), std::move(format));
 }
 
+std::string LmdbStore::caution() const {
+  if (environment_->locks()) return "";
+  return environment_->folder() +
+         ": lock.mdb cannot be written, so the gallery is read without a lock: calls during which "
+         "others change it may fail and must be repeated";
+}
+
 std::unique_ptr<GridSnapshot> LmdbStore::snapshot() const {
   return std::make_unique<LmdbSnapshot>(environment_, format_);
 }
@@ -141,11 +162,13 @@ std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const G
   if (items.empty()) return {};
   const std::size_t cell_bytes = grids.cells_per_grid * grids.dim * size_of(grids.type);
   Transaction transaction(environment_, StoreAccess::write);
+  raise_version(transaction, name());
   std::uint64_t next = number_of(transaction, kNextId);
   std::vector<std::int64_t> change = {static_cast<std::int64_t>(next)};
   std::vector<std::int64_t> ids;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const NewItem& item = items[i];
+    expect_label(item.label, item.path);
     const std::string named = path_key(item.path);
     if (const auto there = transaction.find(Table::paths, bytes_of(named))) {
       if (duplicates == Duplicates::refuse) {
@@ -160,10 +183,12 @@ std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const G
     const std::array<std::byte, 8> key = key_of(id);
     const GridView grid = grids[i];
     const std::string metadata = checked_metadata(item.metadata, item.path);
+    const std::string source = text_of(item.source);
     const ItemRecord record{{static_cast<const std::byte*>(grid.cells), cell_bytes},
                             item.path,
                             metadata,
-                            std::as_bytes(std::span(item.thumbnail))};
+                            std::as_bytes(std::span(item.thumbnail)),
+                            source};
     transaction.append(Table::items, key, encode(key, record));
     const GlobalRecord global{item.label, std::as_bytes(std::span(grid.global, grid.dim))};
     transaction.append(Table::globals, key, encode(key, global));
@@ -174,6 +199,53 @@ std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const G
   next_revision(transaction, change);
   transaction.commit();
   return ids;
+}
+
+void LmdbStore::update_item(Transaction& transaction, const ItemUpdate& update) const {
+  const std::array<std::byte, 8> key = key_of(update.id);
+  const auto stored = transaction.find(Table::items, key);
+  const auto vector = transaction.find(Table::globals, key);
+  if (!stored && !vector) {
+    throw Error(ErrorKind::not_found,
+                name() + ": has no item " + std::to_string(update.id) + ": nothing was changed");
+  }
+  ItemRecord item;
+  GlobalRecord global;
+  // A new checksum over damaged bytes would hide the damage.
+  if (!stored || !vector || !is_intact(key, *stored) || !is_intact(key, *vector) ||
+      !decode(*stored, item) || !decode(*vector, format_.dim, global)) {
+    throw Error(ErrorKind::damaged, name() + ": item " + std::to_string(update.id) +
+                                        " is damaged: 'diml index verify " + name() +
+                                        "' lists all damaged items");
+  }
+  const std::string path(item.path);
+  // The records are encoded before anything is written: they are views into the file.
+  if (update.label) {
+    expect_label(*update.label, path);
+    global.label = *update.label;
+  }
+  const std::string metadata =
+      update.metadata ? checked_metadata(*update.metadata, path) : std::string(item.metadata);
+  const std::string source = update.source ? text_of(update.source) : std::string(item.source);
+  item.metadata = metadata;
+  item.source = source;
+  const std::vector<std::byte> new_item = encode(key, item);
+  const std::vector<std::byte> new_global = encode(key, global);
+  if (update.metadata || update.source) transaction.put(Table::items, key, new_item);
+  if (update.label) transaction.put(Table::globals, key, new_global);
+}
+
+void LmdbStore::update(std::span<const ItemUpdate> updates) {
+  if (updates.empty()) return;
+  Transaction transaction(environment_, StoreAccess::write);
+  raise_version(transaction, name());
+  std::vector<std::int64_t> change = {static_cast<std::int64_t>(number_of(transaction, kNextId))};
+  for (const ItemUpdate& one : updates) {
+    update_item(transaction, one);
+    change.push_back(~one.id);
+  }
+  next_revision(transaction, change);
+  transaction.commit();
 }
 
 void LmdbStore::remove(std::span<const std::int64_t> ids) {
@@ -204,7 +276,7 @@ GridStore::Space LmdbStore::space() const {
     const auto table = static_cast<Table>(t);
     if (environment_->has(table)) tables.push_back(environment_->table(table));
   }
-  std::uint64_t in_use = 2;  // the two heads of the file
+  std::uint64_t in_use = 2;  // the file's two meta pages
   for (const MDB_dbi table : tables) {
     MDB_stat of_table;
     environment_->check(mdb_stat(transaction.get(), table, &of_table));
@@ -212,6 +284,17 @@ GridStore::Space LmdbStore::space() const {
   }
   const std::uint64_t pages = info.me_last_pgno + 1;
   return {pages * stat.ms_psize, (pages - std::min(pages, in_use)) * stat.ms_psize};
+}
+
+void LmdbStore::await_writers_turn() const {
+  const Transaction turn(environment_, StoreAccess::write);  // ends without a change
+}
+
+void await_writers_turn(const GridStore& store) {
+  if (const auto* reopening = dynamic_cast<const ReopeningStore*>(&store)) {
+    return reopening->with_store([](const GridStore& current) { await_writers_turn(current); });
+  }
+  if (const auto* on_disk = dynamic_cast<const LmdbStore*>(&store)) on_disk->await_writers_turn();
 }
 
 }  // namespace diml::gallery

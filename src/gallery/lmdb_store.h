@@ -23,6 +23,7 @@ class LmdbSnapshot final : public GridSnapshot {
   Item item(std::int64_t id) const override;
   std::vector<std::uint8_t> thumbnail(std::int64_t id) const override;
   GridView grid(std::int64_t id) const override;
+  const float* global(std::int64_t id) const override;
   void visit(std::int64_t first, const Visitor& visitor) const override;
   std::optional<StoreChanges> changes_since(std::uint64_t revision) const override;
   StoreFaults verify(const Progress& progress) const override;
@@ -30,7 +31,7 @@ class LmdbSnapshot final : public GridSnapshot {
  private:
   Bytes item_record(std::int64_t id) const;
   Bytes global_record(std::int64_t id) const;
-  // The bytes themselves where they lie at a multiple of `alignment`, else a copy of them.
+  // The bytes themselves if they are aligned to `alignment`, otherwise a copy.
   const std::byte* aligned(Bytes bytes, std::size_t alignment) const;
   [[noreturn]] void refuse_damaged(std::int64_t id) const;
   [[noreturn]] void refuse_missing(std::int64_t id) const;
@@ -48,14 +49,19 @@ class LmdbStore final : public GridStore {
   LmdbStore(std::shared_ptr<Environment> environment, GridFormat format);
 
   const std::string& name() const override { return environment_->folder(); }
+  std::string caution() const override;
   const GridFormat& format() const override { return format_; }
   std::unique_ptr<GridSnapshot> snapshot() const override;
   std::vector<std::int64_t> add(std::span<const NewItem> items, const GridSetView& grids,
                                 Duplicates duplicates) override;
+  void update(std::span<const ItemUpdate> updates) override;
   void remove(std::span<const std::int64_t> ids) override;
   Space space() const override;
+  void await_writers_turn() const;
 
  private:
+  void update_item(Transaction& transaction, const ItemUpdate& update) const;
+
   std::shared_ptr<Environment> environment_;
   GridFormat format_;
 };

@@ -1,7 +1,11 @@
 #include "records.h"
 
+#include <limits>
+#include <sstream>
+
 #include <nlohmann/json.hpp>
 
+#include "base/label_words.h"
 #include "base/sha256.h"
 #include "diml/error.h"
 
@@ -11,6 +15,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kChecksum = sizeof(std::uint64_t);
+constexpr std::uint32_t kFiveParts = 0x80000000U;  // in the first size of an item
+// Added to the length of a label: integer labels are never that low.
+constexpr std::int64_t kWords = std::numeric_limits<std::int64_t>::min();
 
 template <class Number>
 void append_number(std::vector<std::byte>& record, Number number) {
@@ -111,51 +118,76 @@ bool is_intact(Bytes key, Bytes record) {
          number_at<std::uint64_t>(record.data()) == checksum_of(key, record.subspan(kChecksum));
 }
 
+std::string text_of(const std::optional<SourceFile>& source) {
+  if (!source) return "";
+  return std::to_string(source->size) + " " + std::to_string(source->modified) + " " +
+         source->sha256;
+}
+
+std::optional<SourceFile> source_in(std::string_view text) {
+  SourceFile source;
+  std::istringstream words{std::string(text)};
+  if (!(words >> source.size >> source.modified >> source.sha256)) return std::nullopt;
+  return source;
+}
+
 std::vector<std::byte> encode(Bytes key, const ItemRecord& item) {
-  const Bytes path = bytes_of(item.path);
-  const Bytes metadata = bytes_of(item.metadata);
+  const std::array<Bytes, 5> parts = {item.cells, bytes_of(item.path), bytes_of(item.metadata),
+                                      item.thumbnail, bytes_of(item.source)};
   std::vector<std::byte> record(kChecksum);
-  for (const Bytes part : {item.cells, path, metadata, item.thumbnail}) {
-    append_number(record, static_cast<std::uint32_t>(part.size()));
+  for (const Bytes& part : parts) {
+    const std::uint32_t mark = &part == parts.data() ? kFiveParts : 0;
+    append_number(record, static_cast<std::uint32_t>(part.size()) | mark);
   }
-  for (const Bytes part : {item.cells, path, metadata, item.thumbnail}) append_bytes(record, part);
+  for (const Bytes part : parts) append_bytes(record, part);
   return sealed(key, std::move(record));
 }
 
 bool decode(Bytes record, ItemRecord& item) {
-  constexpr std::size_t kParts = 4;
-  constexpr std::size_t kHead = kChecksum + kParts * sizeof(std::uint32_t);
-  if (record.size() < kHead) return false;
-  std::array<Bytes, kParts> parts;
-  std::size_t at = kHead;
-  for (std::size_t p = 0; p < kParts; ++p) {
-    const std::size_t size =
-        number_at<std::uint32_t>(record.data() + kChecksum + p * sizeof(std::uint32_t));
+  const auto size_at = [&](std::size_t p) {
+    return number_at<std::uint32_t>(record.data() + kChecksum + p * sizeof(std::uint32_t));
+  };
+  if (record.size() < kChecksum + sizeof(std::uint32_t)) return false;
+  std::array<Bytes, 5> parts;
+  const std::size_t count = (size_at(0) & kFiveParts) != 0 ? 5 : 4;
+  std::size_t at = kChecksum + count * sizeof(std::uint32_t);
+  if (record.size() < at) return false;
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::size_t size = size_at(p) & ~kFiveParts;
     if (size > record.size() - at) return false;
     parts[p] = record.subspan(at, size);
     at += size;
   }
-  item = {parts[0], text_of(parts[1]), text_of(parts[2]), parts[3]};
+  item = {parts[0], text_of(parts[1]), text_of(parts[2]), parts[3], text_of(parts[4])};
   return at == record.size();
 }
 
 std::vector<std::byte> encode(Bytes key, const GlobalRecord& global) {
   std::vector<std::byte> record(kChecksum);
-  append_number(record, global.label);
+  append_number(record, kWords + static_cast<std::int64_t>(global.label.size()));
   append_bytes(record, global.global);
+  append_bytes(record, bytes_of(global.label));
   return sealed(key, std::move(record));
 }
 
 bool decode(Bytes record, std::size_t dim, GlobalRecord& global) {
   constexpr std::size_t kHead = kChecksum + sizeof(std::int64_t);
-  if (record.size() != kHead + dim * sizeof(float)) return false;
-  global = {number_at<std::int64_t>(record.data() + kChecksum), record.subspan(kHead)};
-  return true;
+  const std::size_t bytes = dim * sizeof(float);
+  if (record.size() < kHead + bytes) return false;
+  const auto number = number_at<std::int64_t>(record.data() + kChecksum);
+  global.global = record.subspan(kHead, bytes);
+  const Bytes rest = record.subspan(kHead + bytes);
+  if (number >= kWords + static_cast<std::int64_t>(kLongestLabel) + 1) {  // of format 1
+    global.label = label_word(number);
+    return rest.empty();
+  }
+  global.label = text_of(rest);
+  return rest.size() == static_cast<std::size_t>(number - kWords);
 }
 
 std::vector<std::byte> encode(Bytes key, const Description& description) {
   const GridFormat& format = description.format;
-  const Json json = {{"format", kFormatVersion},
+  const Json json = {{"format", description.version},
                      {"cells_per_grid", format.cells_per_grid},
                      {"dim", format.dim},
                      {"type", name_of(format.type)},
@@ -173,11 +205,12 @@ Description decode_description(Bytes record, const std::string& folder) {
                         : Json();
   if (json.is_object() && json.value("format", 0) > kFormatVersion) {
     throw Error(ErrorKind::unsupported, folder + ": was made by a later diml, in format " +
-                                            json.at("format").dump() + " where this one knows " +
+                                            json.at("format").dump() + ", this one supports " +
                                             std::to_string(kFormatVersion) + ": update diml");
   }
   Description description;
   try {
+    description.version = json.at("format").get<int>();
     description.format.cells_per_grid = json.at("cells_per_grid").get<std::size_t>();
     description.format.dim = json.at("dim").get<std::size_t>();
     description.format.type = cell_type_from(json.at("type").get<std::string>());
@@ -188,19 +221,10 @@ Description decode_description(Bytes record, const std::string& folder) {
   } catch (const std::exception&) {  // whatever it is, this is what to do
     throw Error(ErrorKind::damaged,
                 folder +
-                    ": what it says about itself is damaged: take a copy from a backup, or "
-                    "build it anew");
+                    ": its description is damaged: take a copy from a backup, or build it "
+                    "again");
   }
   return description;
-}
-
-std::string checked_metadata(const std::string& text, const std::string& path) {
-  if (text.empty()) return "{}";
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) {
-    throw Error(path + ": its metadata is no JSON object: {\"name\": value} is one");
-  }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace diml::gallery

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,8 @@
 
 namespace diml::gallery {
 
-constexpr int kFormatVersion = 1;
+// 1: labels are integers. 2: labels are words; records of both versions may be in one gallery.
+constexpr int kFormatVersion = 2;
 
 // Keys of the table `about`.
 constexpr std::string_view kDescription = "gallery";
@@ -23,49 +25,52 @@ constexpr std::string_view kNextId = "next_id";
 Bytes bytes_of(std::string_view text);
 
 std::array<std::byte, 8> key_of(std::int64_t id);
-std::int64_t id_of(Bytes key);  // -1 where it is none
+std::int64_t id_of(Bytes key);  // -1 if it is not one
 std::string path_key(const std::string& path);
 
 std::uint64_t number_in(Bytes value);
 std::array<std::byte, 8> number_record(std::uint64_t number);
 
-// Signed numbers in a row: what a revision changed. The first is the id that came next before it,
-// the others are the ids that it removed.
+// A list of signed numbers: the changes of a revision. The first number is the first new id, the
+// others are the removed ids, and ~id (below 0) of the updated ones.
 std::vector<std::byte> encode_numbers(std::span<const std::int64_t> numbers);
 std::vector<std::int64_t> decode_numbers(Bytes record);
 
-// Each record begins with a checksum of its key and of what follows.
+// Each record starts with a checksum of its key and of the bytes that follow.
 bool is_intact(Bytes key, Bytes record);
 
-// An item: four sizes, then cells, path, metadata, thumbnail.
+// An item: five sizes, then cells, path, metadata, thumbnail, source. The highest bit of the first
+// size is set; records of format 1 have four sizes, no source, and no such bit.
 struct ItemRecord {
   Bytes cells;
   std::string_view path;
   std::string_view metadata;
   Bytes thumbnail;
+  std::string_view source{};  // text_of() a SourceFile, or nothing
 };
+std::string text_of(const std::optional<SourceFile>& source);
+std::optional<SourceFile> source_in(std::string_view text);
 std::vector<std::byte> encode(Bytes key, const ItemRecord& item);
-// False where the sizes do not add up.
+// False if the sizes do not add up.
 bool decode(Bytes record, ItemRecord& item);
 
-// A global: its label, then dim floats. They may lie at any address.
+// A global: the length of its label, dim floats, which may be unaligned, and the label. Records of
+// format 1 have an integer label in the place of the length.
 struct GlobalRecord {
-  std::int64_t label = -1;
+  std::string label;
   Bytes global;
 };
 std::vector<std::byte> encode(Bytes key, const GlobalRecord& global);
 bool decode(Bytes record, std::size_t dim, GlobalRecord& global);
 
-// What a gallery says about itself.
+// The gallery's own properties.
 struct Description {
   GridFormat format;
   std::uint64_t birth = 0;
+  int version = kFormatVersion;
 };
 std::vector<std::byte> encode(Bytes key, const Description& description);
-// Throws where it is damaged or of a later diml. folder: for the message.
+// Throws if it is damaged or of a later diml. folder: for the message.
 Description decode_description(Bytes record, const std::string& folder);
-
-// A JSON object in one line; throws where the text is something else.
-std::string checked_metadata(const std::string& text, const std::string& path);
 
 }  // namespace diml::gallery

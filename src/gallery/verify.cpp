@@ -7,13 +7,15 @@
 namespace diml::gallery {
 namespace {
 
-// Walks over the tables side by side.
+// Walks over the tables and compares them.
 class Verifier {
  public:
   Verifier(const LmdbSnapshot& snapshot, const Transaction& transaction, const Progress& progress)
       : snapshot_(snapshot), transaction_(transaction), progress_(progress) {}
 
   StoreFaults run() {
+    look_at_pages();
+    if (!result_.faults.empty()) return std::move(result_);  // LMDB must not follow these pages
     look_at_description();
     look_at_items();
     look_at_globals();
@@ -28,10 +30,16 @@ class Verifier {
     result_.faults.push_back("item " + std::to_string(id) + ": " + what);
   }
 
+  void look_at_pages() {
+    std::string fault =
+        transaction_.environment().fault_of_pages(transaction_.get(), WalkDepth::everything);
+    if (!fault.empty()) result_.faults.push_back(std::move(fault));
+  }
+
   void look_at_description() {
     const auto next = transaction_.find(Table::about, bytes_of(kNextId));
     if (!next || next->size() != sizeof(std::uint64_t)) {
-      result_.faults.emplace_back("it does not say which id comes next");
+      result_.faults.emplace_back("the next id is missing");
       return;
     }
     next_id_ = static_cast<std::int64_t>(number_in(*next));
@@ -47,16 +55,16 @@ class Verifier {
       const std::int64_t id = id_of(cursor.key());
       ItemRecord item;
       if (!is_intact(cursor.key(), cursor.value())) {
-        blame(id, "its grid, text or thumbnail is not what was written");
+        blame(id, "the checksum of its grid, text or thumbnail is wrong");
       } else if (!decode(cursor.value(), item) || item.cells.size() != cell_bytes) {
         blame(id, "its grid has another shape than the gallery's");
       } else if (snapshot_.find(std::string(item.path)) != id) {
         blame(id, "it cannot be found by its path");
       }
-      if (id < 0 || id >= next_id_) blame(id, "its id has not been given out yet");
+      if (id < 0 || id >= next_id_) blame(id, "its id is not in use yet");
       if (!transaction_.find(Table::globals, cursor.key())) blame(id, "it has no global vector");
       ++result_.items;
-      if (progress_ && (result_.items % kBetweenReports == 0 || result_.items == count)) {
+      if (result_.items % kBetweenReports == 0 || result_.items == count) {
         progress_(result_.items, count);
       }
     }
@@ -68,7 +76,7 @@ class Verifier {
       const std::int64_t id = id_of(cursor.key());
       GlobalRecord global;
       if (!is_intact(cursor.key(), cursor.value())) {
-        blame(id, "its global vector or label is not what was written");
+        blame(id, "the checksum of its global vector or label is wrong");
       } else if (!decode(cursor.value(), snapshot_.format().dim, global)) {
         blame(id, "its global vector has another length than the gallery's");
       }
@@ -81,7 +89,7 @@ class Verifier {
     while (cursor.next()) {
       const std::int64_t id = id_of(cursor.value());
       if (!transaction_.find(Table::items, key_of(id))) {
-        blame(id, "a path names it, and it is not there");
+        blame(id, "a path refers to it, but it does not exist");
       }
     }
     const std::size_t items = transaction_.count(Table::items);

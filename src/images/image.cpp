@@ -3,9 +3,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/image_names.h"
+#include "base/input_file.h"
 #include "decoders.h"
 #include "diml/error.h"
-#include "diml/input_file.h"
 
 namespace diml {
 namespace {
@@ -13,27 +14,69 @@ namespace {
 using images::Bytes;
 using images::Decoded;
 
-bool starts_with(Bytes bytes, std::string_view magic, std::size_t at = 0) {
-  return bytes.size() >= at + magic.size() &&
-         std::memcmp(bytes.data() + at, magic.data(), magic.size()) == 0;
-}
+struct Decoder {
+  std::string_view format;
+  Decoded (*decode)(Bytes bytes, std::size_t most_pixels);
+};
+
+// One for each format that the list of formats calls readable.
+constexpr Decoder kDecoders[] = {
+    {"JPEG", images::decode_jpeg}, {"PNG", images::decode_png},
+    {"GIF", images::decode_gif},   {"BMP", images::decode_bmp},
+#if DIML_HAS_WEBP
+    {"WebP", images::decode_webp},
+#endif
+#if DIML_HAS_TIFF
+    {"TIFF", images::decode_tiff},
+#endif
+#if DIML_HAS_HEIF
+    {"HEIC", images::decode_heif}, {"AVIF", images::decode_heif},
+#endif
+};
 
 Decoded decode(Bytes bytes, std::size_t most_pixels) {
   if (bytes.empty()) throw Error("is empty");
-  if (starts_with(bytes, "\xff\xd8\xff")) return images::decode_jpeg(bytes, most_pixels);
-  if (starts_with(bytes, "\x89PNG\r\n\x1a\n")) return images::decode_png(bytes, most_pixels);
-  if (starts_with(bytes, "RIFF") && starts_with(bytes, "WEBP", 8)) {
-#if DIML_HAS_WEBP
-    return images::decode_webp(bytes, most_pixels);
-#else
-    throw Error(ErrorKind::unsupported,
-                "is WebP, which this build cannot read: install libwebp-dev and build again");
-#endif
+  const ImageFormat* format = images::format_of(bytes);
+  if (format == nullptr)
+    throw Error(ErrorKind::unsupported, "is not a " + readable_image_formats() + " image");
+  for (const Decoder& decoder : kDecoders) {
+    if (decoder.format == format->name) return decoder.decode(bytes, most_pixels);
   }
-  throw Error(ErrorKind::unsupported, "is no JPEG, PNG or WebP image");
+  const std::string is(format->a_name);
+  if (!format->package.empty()) {
+    throw Error(ErrorKind::unsupported, "is " + is + ", which this build cannot read: install " +
+                                            std::string(format->package) + " and build again");
+  }
+  throw Error(ErrorKind::unsupported,
+              "is " + is + ", which cannot be read: convert it to JPEG or PNG");
+}
+
+// "is a GIF, named .jpg: ": what a file is that cannot be read, where its name says otherwise and
+// the reason does not tell.
+std::string disguise_of(Bytes bytes, const std::string& path, const std::string& why) {
+  const ImageFormat* named = image_format_named(path);
+  const ImageFormat* found = images::format_of(bytes);
+  if (named == nullptr || found == nullptr || named == found) return "";
+  const std::string is = "is " + std::string(found->a_name);
+  if (why.starts_with(is)) return "";
+  return is + ", named " + lower_case_ending(path) + ": ";
 }
 
 }  // namespace
+
+// The most that a sound file takes is 15 bytes a pixel: a TIFF of one strip of four channels of 16
+// bits (8), its raster (4) and the result (3). A progressive JPEG takes up to 11, others less.
+std::size_t images::most_memory(std::size_t width, std::size_t height, Bytes file) {
+  constexpr std::size_t kBytesOfAPixel = 16;
+  constexpr std::size_t kSlack = std::size_t{32} << 20;  // tables, buffers, states of decompressors
+  return width * height * kBytesOfAPixel + file.size() + kSlack;
+}
+
+void images::refuse_memory(const std::string& name) {
+  throw Error(
+      ErrorKind::out_of_resources,
+      name + ": decoding takes more memory than a picture of its size needs: save it again");
+}
 
 void images::check_size(std::size_t width, std::size_t height, std::size_t most_pixels) {
   if (width == 0 || height == 0) throw Error("has no pixels");
@@ -56,22 +99,8 @@ Image read_image(const std::string& path, const DecodeParams& params) {
   try {
     return decode_image(bytes, params);
   } catch (const Error& error) {
-    throw with_context(error, path + ": ");
+    throw with_context(error, path + ": " + disguise_of(bytes, path, error.what()));
   }
-}
-
-Image centre_crop(const Image& image, std::size_t size) {
-  if (image.width < size || image.height < size) {
-    throw Error("an image of " + std::to_string(image.width) + " x " +
-                std::to_string(image.height) + " has no middle of " + std::to_string(size) + " x " +
-                std::to_string(size) + ": resize it first");
-  }
-  // Half a pixel goes to the even side, as Python rounds.
-  const auto margin = [size](std::size_t extent) {
-    const std::size_t twice = extent - size;
-    return twice % 4 == 3 ? twice / 2 + 1 : twice / 2;
-  };
-  return crop(image, margin(image.width), margin(image.height), size, size);
 }
 
 Image crop(const Image& image, std::size_t left, std::size_t top, std::size_t width,

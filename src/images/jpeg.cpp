@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "decoders.h"
@@ -9,8 +11,8 @@ namespace {
 
 constexpr int kExifMarker = JPEG_APP0 + 1;
 
-// Progressive files of cameras and the web have about ten. A scan takes a few bytes and walks over
-// the whole image: thousands of them in a small file would keep us busy for minutes.
+// Progressive files of cameras and the web have about ten scans. A scan takes a few bytes and is
+// decoded over the whole image: thousands of them in a small file would take minutes.
 constexpr int kMostScans = 100;
 
 void count_scans(j_common_ptr info) {
@@ -30,7 +32,7 @@ int orientation_of(const jpeg_decompress_struct& info) {
   return 1;
 }
 
-// Ink to light. Adobe's files, which are nearly all there are, store the ink upside down.
+// CMYK to RGB. Adobe's files, nearly all CMYK files, store inverted values.
 void cmyk_to_rgb(const std::uint8_t* cmyk, std::size_t count, bool inverted, std::uint8_t* rgb) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto light = [&](int channel) {
@@ -55,6 +57,10 @@ class Reader {
   Decoded decode() {
     errors_.run([this] { read_header(); });
     check_size(info_.image_width, info_.image_height, most_pixels_);
+    // libjpeg keeps all coefficients of a progressive file, in files of its own if it could.
+    const std::size_t most = most_memory(info_.image_width, info_.image_height, bytes_);
+    info_.mem->max_memory_to_use =
+        static_cast<long>(std::min<std::size_t>(most, std::numeric_limits<long>::max()));
     decoded_.orientation = orientation_of(info_);
     errors_.run([this] { jpeg_start_decompress(&info_); });
     const std::size_t width = info_.output_width;

@@ -10,9 +10,9 @@
 
 namespace diml::images {
 
-// libjpeg tells errors by a callback that must not return, and must not be left by an exception: it
-// jumps back into run(). What a step works on has to live outside of it, so that no jump passes an
-// object that would have to be destroyed.
+// libjpeg reports errors through a callback that must neither return nor throw: it jumps back into
+// run(). The objects that a step uses must live outside of the step, because the jump skips
+// destructors.
 class JpegErrors {
  public:
   // The manager that a compress or decompress object points to.
@@ -24,14 +24,14 @@ class JpegErrors {
     return &handler_.manager;
   }
 
-  // For callbacks of our own that libjpeg calls.
+  // For our callbacks that libjpeg calls.
   [[noreturn]] static void stop_because(j_common_ptr info, const char* why) {
     auto* handler = reinterpret_cast<Handler*>(info->err);
     std::snprintf(handler->message, sizeof handler->message, "%s", why);
     std::longjmp(handler->back, 1);
   }
 
-  // Throws what libjpeg said when it stops the step.
+  // If libjpeg stops the step, throws with libjpeg's message.
   template <class Step>
   void run(Step step) {
     if (!ran(step)) throw Error(std::string("JPEG: ") + handler_.message);
@@ -39,7 +39,7 @@ class JpegErrors {
 
  private:
   struct Handler {
-    jpeg_error_mgr manager;  // first: libjpeg knows the handler by this member's address
+    jpeg_error_mgr manager;  // first member: libjpeg gets its address, which is also the handler's
     std::jmp_buf back;
     char message[JMSG_LENGTH_MAX];
   };
@@ -57,8 +57,8 @@ class JpegErrors {
     std::longjmp(handler->back, 1);
   }
 
-  // A warning is damage that libjpeg paints over (a file that ends early, a bad marker): an error
-  // here.
+  // A warning means damage that libjpeg conceals (a truncated file, a bad marker): here it is an
+  // error.
   static void stop_at_damage(j_common_ptr info, int level) {
     if (level < 0) stop(info);
   }

@@ -34,7 +34,7 @@ int exif_orientation(Bytes tiff) {
 
 Image turned(Image image, int orientation) {
   if (orientation <= 1 || orientation > 8) return image;
-  // From 5 on the sides swap. Each value says where the stored pixel (0, 0) is shown.
+  // From 5 on width and height are swapped. Each value says where the stored pixel (0, 0) is shown.
   const bool swapped = orientation >= 5;
   const bool from_right =
       orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;

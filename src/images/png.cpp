@@ -1,4 +1,6 @@
 #include <csetjmp>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
@@ -18,6 +20,49 @@ struct Source {
   char message[256] = "damaged";
 };
 
+// What libpng and zlib have allocated, and may.
+struct Memory {
+  std::size_t most = 0;
+  std::size_t taken = 0;
+  bool is_over = false;
+};
+
+// In front of each block: its size.
+constexpr std::size_t kPrefix = alignof(std::max_align_t);
+
+png_voidp allocate(png_structp png, png_alloc_size_t size) {
+  auto* memory = static_cast<Memory*>(png_get_mem_ptr(png));
+  if (size > memory->most - memory->taken) {
+    memory->is_over = true;
+    return nullptr;
+  }
+  auto* block = static_cast<std::byte*>(std::malloc(size + kPrefix));
+  if (block == nullptr) return nullptr;
+  std::memcpy(block, &size, sizeof size);
+  memory->taken += size;
+  return block + kPrefix;
+}
+
+void release(png_structp png, png_voidp pointer) {
+  if (pointer == nullptr) return;
+  auto* block = static_cast<std::byte*>(pointer) - kPrefix;
+  png_alloc_size_t size = 0;
+  std::memcpy(&size, block, sizeof size);
+  static_cast<Memory*>(png_get_mem_ptr(png))->taken -= size;
+  std::free(block);
+}
+
+// Text, profiles, palettes of other programs: nothing here reads them, and libpng unpacks and keeps
+// each, a thousand of them at most, of 8 MB each. Animations (APNG) are unknown to it.
+void ignore_what_is_no_picture(png_structp png) {
+  constexpr png_byte kIgnored[] =
+      "tEXt\0zTXt\0iTXt\0iCCP\0sPLT\0hIST\0pCAL\0sCAL\0sBIT\0tIME\0pHYs\0"
+      "oFFs\0bKGD\0cHRM\0sRGB\0gAMA";
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, kIgnored, sizeof kIgnored / 5);
+  png_set_chunk_cache_max(png, 8);
+  png_set_chunk_malloc_max(png, 8'000'000);  // one block of EXIF; longer chunks are errors
+}
+
 void read_some(png_structp png, png_bytep out, png_size_t count) {
   auto* source = static_cast<Source*>(png_get_io_ptr(png));
   if (count > source->bytes.size() - source->position) png_error(png, "it ends early");
@@ -33,7 +78,7 @@ void stop(png_structp png, png_const_charp message) {
 
 void ignore(png_structp, png_const_charp) {}
 
-// Whatever is stored becomes 8-bit RGB.
+// Converts every stored format to 8-bit RGB.
 void ask_for_rgb(png_structp png, png_infop info) {
   const int kind = png_get_color_type(png, info);
   png_set_expand(png);  // palette and 1, 2, 4 bits
@@ -50,12 +95,14 @@ int orientation_of(png_structp png, png_infop info) {
   return png_get_eXIf_1(png, info, &size, &exif) ? exif_orientation({exif, size}) : 1;
 }
 
-// As the JPEG reader: libpng's errors jump back into run(), past no object that would have to be
-// destroyed.
+// As in the JPEG reader: on an error libpng jumps back into run(), and the jump must not skip the
+// destructor of any object.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : source_{bytes} {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source_, stop, ignore);
+    memory_.most = most_memory(0, 0, bytes);
+    png_ = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &source_, stop, ignore, &memory_,
+                                    allocate, release);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
   }
   Reader(const Reader&) = delete;
@@ -68,6 +115,7 @@ class Reader {
     const std::size_t width = png_get_image_width(png_, info_);
     const std::size_t height = png_get_image_height(png_, info_);
     check_size(width, height, most_pixels);
+    memory_.most = most_memory(width, height, source_.bytes);
     if (!run([this] { ask_for_rgb(png_, info_); })) fail();
     if (png_get_rowbytes(png_, info_) != width * 3)
       throw Error("damaged PNG: its rows have no pixels");
@@ -87,10 +135,14 @@ class Reader {
     return true;
   }
 
-  [[noreturn]] void fail() const { throw Error(std::string("damaged PNG: ") + source_.message); }
+  [[noreturn]] void fail() const {
+    if (memory_.is_over) refuse_memory("PNG");
+    throw Error(std::string("damaged PNG: ") + source_.message);
+  }
 
   void read_header() {
     png_set_read_fn(png_, &source_, read_some);
+    ignore_what_is_no_picture(png_);
     png_read_info(png_, info_);
   }
 
@@ -100,6 +152,7 @@ class Reader {
   }
 
   Source source_;
+  Memory memory_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   Decoded decoded_;

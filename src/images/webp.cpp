@@ -22,7 +22,7 @@ int orientation_of(Bytes bytes) {
     const std::size_t start = at + kChunkHeader;
     if (size > bytes.size() - start) return 1;
     if (std::memcmp(&bytes[at], "EXIF", 4) == 0) {
-      // Some writers keep JPEG's header in front of the block.
+      // Some writers keep JPEG's EXIF header before the block.
       const bool with_header = size > 6 && std::memcmp(&bytes[start], "Exif", 4) == 0;
       return exif_orientation(
           bytes.subspan(start + (with_header ? 6 : 0), size - (with_header ? 6 : 0)));
@@ -38,6 +38,14 @@ Decoded decode_webp(Bytes bytes, std::size_t most_pixels) {
   int width = 0;
   int height = 0;
   if (!WebPGetInfo(bytes.data(), bytes.size(), &width, &height)) throw Error("damaged WebP");
+  // libwebp allocates for the picture that check_size() has seen, up to 11 bytes a pixel: it
+  // decodes no animation, and refuses a frame of another size.
+  WebPBitstreamFeatures features{};
+  if (WebPGetFeatures(bytes.data(), bytes.size(), &features) == VP8_STATUS_OK &&
+      features.has_animation != 0) {
+    throw Error(ErrorKind::unsupported,
+                "is an animated WebP, which cannot be read: convert it to JPEG or PNG");
+  }
   const std::size_t w = static_cast<std::size_t>(width);
   const std::size_t h = static_cast<std::size_t>(height);
   check_size(w, h, most_pixels);

@@ -36,11 +36,11 @@ torch::Device device_named(const std::string& name) {
   const bool number = !digits.empty() && digits.size() < 4 &&
                       digits.find_first_not_of("0123456789") == std::string::npos;
   if ((name != "cuda" && !name.starts_with("cuda:")) || !number) {
-    throw Error("there is no device '" + name + "': cpu, cuda and cuda:1 (any number) are");
+    throw Error("there is no device '" + name + "': use cpu, cuda or cuda:1 (any number)");
   }
   if (!torch::cuda::is_available()) {
     throw Error(ErrorKind::unsupported,
-                "device " + name + ": there is no GPU that LibTorch can use here; take device cpu");
+                "device " + name + ": there is no GPU that LibTorch can use here; use device cpu");
   }
   const std::size_t index = name == "cuda" ? local_rank() : std::stoul(digits);
   const auto count = static_cast<std::size_t>(torch::cuda::device_count());
@@ -49,11 +49,11 @@ torch::Device device_named(const std::string& name) {
                                             ": GPUs here are numbered from 0 to " +
                                             std::to_string(count - 1));
   }
-  // float32 is float32: left alone, a card's convolutions round their input to the ten bits of
+  // float32 means float32: by default, a GPU's convolutions round their input to the ten bits of
   // TF32.
   at::globalContext().setAllowTF32CuDNN(false);
   at::globalContext().setAllowTF32CuBLAS(false);
-  // Batches keep their size: the fastest convolutions are looked for once.
+  // Batches keep their size: the fastest convolutions are selected once.
   at::globalContext().setBenchmarkCuDNN(true);
   return {torch::kCUDA, static_cast<c10::DeviceIndex>(index)};
 }
@@ -65,7 +65,7 @@ std::optional<double> free_memory_of([[maybe_unused]] torch::Device device) {
   std::size_t free = 0;
   std::size_t total = 0;
   if (cudaMemGetInfo(&free, &total) == cudaSuccess) {
-    // LibTorch holds on to memory that it gives out again.
+    // LibTorch caches freed memory and reuses it.
     const auto stats =
         c10::cuda::CUDACachingAllocator::getDeviceStats(guard.current_device().index());
     return static_cast<double>(free) +
@@ -75,14 +75,14 @@ std::optional<double> free_memory_of([[maybe_unused]] torch::Device device) {
   return {};
 }
 
-DeviceMark::DeviceMark(torch::Device device) {
+DeviceEvent::DeviceEvent(torch::Device device) {
   if (!device.is_cuda()) return;
   const c10::impl::VirtualGuardImpl implementation(device.type());
   event_.emplace(device.type());
   event_->record(implementation.getStream(device));
 }
 
-void DeviceMark::wait() const {
+void DeviceEvent::wait() const {
   while (event_ && !event_->query()) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 

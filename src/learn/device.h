@@ -9,24 +9,24 @@
 namespace diml::learn {
 
 // "cpu", "cuda" or "cuda:1". Of several processes on one machine (torchrun, mpirun, Slurm) each
-// takes a GPU of its own where no number is given. Throws where there is no such GPU.
+// uses a GPU of its own where no number is given. Throws where there is no such GPU.
 torch::Device device_named(const std::string& name);
 
-// Bytes that can still be taken there; nullopt where nobody says.
+// Bytes that can still be allocated there; nullopt where this is unknown.
 std::optional<double> free_memory_of(torch::Device device);
 
-// A place in what a device was told to do.
-class DeviceMark {
+// A position in the work that is queued on a device.
+class DeviceEvent {
  public:
-  explicit DeviceMark(torch::Device device);
-  // Until the device has come as far; for nothing that it was told after that.
+  explicit DeviceEvent(torch::Device device);
+  // Waits until the device has reached it, not for work that is queued later.
   void wait() const;
 
  private:
-  std::optional<c10::Event> event_;  // none on the CPU, which does everything at once
+  std::optional<c10::Event> event_;  // none on the CPU, which queues nothing
 };
 
-// Values that go back to the host: in memory that a GPU writes to by itself.
+// Values that are copied back to the host: in pinned memory, to which a GPU copies asynchronously.
 torch::Tensor host_memory(at::IntArrayRef shape, torch::ScalarType type, torch::Device device);
 
 }  // namespace diml::learn

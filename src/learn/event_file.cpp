@@ -12,9 +12,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/input_file.h"
 #include "base/system_error.h"
 #include "diml/error.h"
-#include "diml/input_file.h"
 
 namespace diml::learn {
 namespace {
@@ -52,13 +52,13 @@ constexpr std::array<std::uint32_t, 256> make_crc_table() {
   return table;
 }
 
-// As TensorFlow stores it: a checksum of data that hold checksums would be weak.
+// Masked as TensorFlow stores it: a checksum of data that contain checksums would be weak.
 std::uint32_t masked_crc(std::string_view data) {
   constexpr std::uint32_t kMask = 0xA282EAD8;
   return std::rotr(crc32c(data), 15) + kMask;
 }
 
-// How much of the file is whole records.
+// The length of the file's complete records.
 std::size_t whole_records(std::string_view file) {
   std::size_t whole = 0;
   while (file.size() - whole >= kHeader + kFooter) {
@@ -98,7 +98,7 @@ std::string host_name() {
   return name;
 }
 
-// Their names begin with the time: the last one in the alphabet.
+// Their names begin with the time: the last one in alphabetical order.
 std::string last_event_file(const std::string& folder) {
   std::string last;
   std::error_code unreadable;
@@ -147,7 +147,7 @@ EventFile::~EventFile() {
   if (descriptor_ < 0) return;
   try {
     flush();
-  } catch (const Error&) {  // whoever must know calls flush()
+  } catch (const Error&) {  // callers that need the error call flush()
   }
   ::close(descriptor_);
 }

@@ -13,15 +13,15 @@ std::uint32_t crc32c(std::string_view data);
 // A record of a TFRecord file: length, its checksum, the data, their checksum.
 std::string tf_record(std::string_view data);
 
-// TensorFlow's Event message with what it is about: the file's version, or one number.
+// TensorFlow's Event message with its content: the file's version, or one number.
 std::string version_event(double wall_time);
 std::string scalar_event(double wall_time, std::int64_t step, std::string_view tag, float value);
 
 // Curves for TensorBoard, which reads every event file of a folder as one run.
 class EventFile {
  public:
-  // seconds: since 1970, now. append: go on with the folder's last event file, where there is one;
-  // a record that was cut off at its end is dropped, as readers would stop at it.
+  // seconds: since 1970, now. append: continue the folder's last event file, where there is one; a
+  // truncated record at its end is dropped, as readers would stop at it.
   EventFile(const std::string& folder, double seconds, bool append = false);
   ~EventFile();
   EventFile(const EventFile&) = delete;

@@ -20,7 +20,7 @@ bool side_by_side(const torch::Tensor& map) {
   return map.is_contiguous(torch::MemoryFormat::ChannelsLast);
 }
 
-// What the kernels call this map; nullopt where it is none for them.
+// The shape of this map for the kernels; nullopt where they do not support it.
 std::optional<kernels::Rows> shape_of(const torch::Tensor& map) {
   const bool half = map.scalar_type() == torch::kBFloat16;
   if (!map.is_cuda() || (!half && map.scalar_type() != torch::kFloat32) || !side_by_side(map)) {
@@ -32,7 +32,7 @@ std::optional<kernels::Rows> shape_of(const torch::Tensor& map) {
   return kernels::can_finish(shape) ? std::optional(shape) : std::nullopt;
 }
 
-// Where the kernels can read whole vectors: a part of a longer array may begin anywhere.
+// Aligned so that the kernels can read whole vectors: a part of a longer array may begin anywhere.
 torch::Tensor aligned(const torch::Tensor& bias) {
   const torch::Tensor row = bias.contiguous();
   return reinterpret_cast<std::uintptr_t>(row.data_ptr()) % 16 == 0 ? row : row.clone();
@@ -44,7 +44,7 @@ void* stream_of(const torch::Tensor& map) {
 #endif
 
 struct Backward {
-  torch::Tensor before;  // the gradient of what was finished
+  torch::Tensor before;  // the gradient before the finish
   torch::Tensor bias;
 };
 
@@ -68,7 +68,7 @@ Backward finish_backward(const torch::Tensor& gradient, const torch::Tensor& map
   return {before, before.sum({0, 2, 3})};
 }
 
-// shortcut: an array of nothing for none; LibTorch takes no undefined ones here.
+// shortcut: an empty array for none; LibTorch accepts no undefined ones here.
 class FinishedConvolution : public torch::autograd::Function<FinishedConvolution> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* context,
@@ -81,7 +81,7 @@ class FinishedConvolution : public torch::autograd::Function<FinishedConvolution
     context->save_for_backward({input, kernel, map});
     context->saved_data["stride"] = stride;
     context->saved_data["padding"] = padding;
-    context->saved_data["of_input"] = input.requires_grad();  // pixels learn nothing
+    context->saved_data["of_input"] = input.requires_grad();  // pixels need no gradient
     context->saved_data["of_shortcut"] = added;
     return map;
   }

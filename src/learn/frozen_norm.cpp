@@ -5,7 +5,7 @@ namespace {
 
 torch::Tensor per_output(const torch::Tensor& factor) { return factor.view({-1, 1, 1, 1}); }
 
-// Product and cast in one pass each way; autograd by itself would make two of each.
+// Product and cast in one pass forward and one backward; plain autograd would need two of each.
 class ScaledKernel : public torch::autograd::Function<ScaledKernel> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext* context,

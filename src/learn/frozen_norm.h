@@ -7,10 +7,10 @@
 namespace diml::learn {
 
 // With frozen statistics BatchNorm multiplies and shifts channels, which the convolution before it
-// can do itself: a pass over some weights instead of passes, there and back, over every map.
+// can do itself: a pass over some weights instead of forward and backward passes over every map.
 
-// What the norms of many layers do to their channels, worked out at once: on a GPU a call for each
-// would take longer than what it computes.
+// The factors and biases of the norms of many layers, computed together: on a GPU a call for each
+// layer would take longer than its computation.
 class FrozenNorms {
  public:
   FrozenNorms() = default;
@@ -28,7 +28,7 @@ class FrozenNorms {
 
  private:
   std::vector<std::int64_t> sizes_;
-  torch::Tensor means_;        // of all layers, one behind the other
+  torch::Tensor means_;        // of all layers, concatenated
   torch::Tensor reciprocals_;  // 1 / deviation
 };
 

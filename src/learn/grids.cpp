@@ -1,4 +1,5 @@
-#include "diml/learn/grids.h"
+#include "diml/learn/measure.h"
+#include "models/grid_pooling.h"
 
 #include <map>
 #include <mutex>
@@ -12,13 +13,13 @@ torch::Tensor pooling_tensor(std::int64_t size, std::size_t grid, PoolingRule ru
   return torch::tensor(matrix).view({static_cast<std::int64_t>(grid), size});
 }
 
-// Both axes at once, [H * W, G * G]: one large product instead of thousands of tiny ones. Kept: an
-// upload would hold up the host until a GPU has done all that it was told before.
+// Both axes together, [H * W, G * G]: one large product instead of thousands of tiny ones. Cached:
+// an upload would block the host until a GPU has finished all queued work.
 torch::Tensor pooling_of(const torch::Tensor& map, std::size_t grid, PoolingRule rule) {
   using Key = std::tuple<std::int64_t, std::int64_t, std::size_t, PoolingRule, std::string,
                          torch::ScalarType>;
   static std::mutex mutex;
-  // Never destroyed: at the end of the process the GPU is gone before it.
+  // Never destroyed: at the end of the process the GPU is released first.
   static auto& kept = *new std::map<Key, torch::Tensor>;
   const Key key{map.size(2), map.size(3), grid, rule, map.device().str(), map.scalar_type()};
   const std::lock_guard lock(mutex);

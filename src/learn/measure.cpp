@@ -1,9 +1,10 @@
 #include "diml/learn/measure.h"
 
-#include <chrono>
 #include <optional>
 
+#include "base/enum_names.h"
 #include "base/free_memory.h"
+#include "base/stopwatch.h"
 #include "device.h"
 #include "diml/error.h"
 #include "plans.h"
@@ -15,39 +16,26 @@ namespace {
 // Below it a squared distance counts as 0: the gradient of its root would be infinite.
 constexpr double kNoDistance = 1e-10;
 
+constexpr EnumNames<3> kMeasures = {"global", "structural", "blended"};
+constexpr EnumNames<2> kPlanGradients = {"constant", "unrolled"};
+
 }  // namespace
 
 MeasureKind measure_kind_from(std::string_view name) {
-  if (name == "global") return MeasureKind::global;
-  if (name == "structural") return MeasureKind::structural;
-  if (name == "blended") return MeasureKind::blended;
-  throw Error("unknown measure '" + std::string(name) + "': global, structural or blended");
+  return value_in<MeasureKind>(kMeasures, name, "measure");
 }
 
-const char* name_of(MeasureKind kind) {
-  switch (kind) {
-    case MeasureKind::structural:
-      return "structural";
-    case MeasureKind::blended:
-      return "blended";
-    default:
-      return "global";
-  }
-}
+const char* name_of(MeasureKind kind) { return name_in(kMeasures, kind); }
 
 PlanGradient plan_gradient_from(std::string_view name) {
-  if (name == "constant") return PlanGradient::constant;
-  if (name == "unrolled") return PlanGradient::unrolled;
-  throw Error("unknown plan_gradient '" + std::string(name) + "': constant or unrolled");
+  return value_in<PlanGradient>(kPlanGradients, name, "plan_gradient");
 }
 
-const char* name_of(PlanGradient gradient) {
-  return gradient == PlanGradient::unrolled ? "unrolled" : "constant";
-}
+const char* name_of(PlanGradient gradient) { return name_in(kPlanGradients, gradient); }
 
 PairMeasure::PairMeasure(MeasureParams params)
     : params_(std::move(params)),
-      matcher_(make_matcher(params_.matcher, {.threads = params_.threads})) {}
+      matcher_(make_matcher(params_.backend, {.threads = params_.threads})) {}
 
 PairMeasure::~PairMeasure() = default;
 
@@ -72,7 +60,7 @@ torch::Tensor PairMeasure::noise(const Grids& x, const Grids& y, const torch::Te
   return measured(x, y, pairs, Local::noise);
 }
 
-// What two vectors are to each other, from their product alone; the spreads broadcast.
+// The relation of two vectors, computed from their product; the spreads broadcast.
 torch::Tensor PairMeasure::apply(Local local, std::int64_t dim, const torch::Tensor& product,
                                  const Spread& of_x, const Spread& of_y) {
   if (local == Local::cosine) return product;
@@ -81,7 +69,7 @@ torch::Tensor PairMeasure::apply(Local local, std::int64_t dim, const torch::Ten
   return (of_x.variance + of_y.variance - 2.0 * covariance) / of_x.variance.clamp_min(kNoDistance);
 }
 
-// [..., D] to `shape` each; nothing where nobody asks.
+// [..., D] to `shape` each; nothing where they are not needed.
 PairMeasure::Spread PairMeasure::spread_of(Local local, const torch::Tensor& vectors,
                                            at::IntArrayRef shape) {
   if (local != Local::noise) return {};
@@ -100,8 +88,8 @@ torch::Tensor PairMeasure::measured(const Grids& x, const Grids& y, Local local)
   }
   const std::int64_t rows = x.cells.size(1);
   const std::int64_t columns = y.cells.size(1);
-  // One product of all cells with all cells, left as it comes, [x, R_x, y, R_y]: in another order
-  // of the axes every operation below, and its gradient, would stride through memory.
+  // One product of all cells with all cells, kept as [x, R_x, y, R_y]: with another order of the
+  // axes every operation below, and its gradient, would stride through memory.
   const torch::Tensor products = torch::matmul(x.cells.reshape({x.size() * rows, x.dim()}),
                                                y.cells.reshape({y.size() * columns, y.dim()}).t())
                                      .view({x.size(), rows, y.size(), columns});
@@ -118,7 +106,7 @@ torch::Tensor PairMeasure::measured(const Grids& x, const Grids& y, const torch:
   const torch::Tensor of_x = pairs.select(1, 0);
   const torch::Tensor of_y = pairs.select(1, 1);
   if (pairs.size(0) == 0) return (x.globals.index_select(0, of_x) * 0.0).sum(-1);
-  // Where they are many, every one at once is less work than each by itself.
+  // Where there are many pairs, one product of all with all is less work than one for each.
   if (2 * pairs.size(0) > x.size() * y.size()) return measured(x, y, local).index({of_x, of_y});
   torch::Tensor of_globals;
   if (params_.kind != MeasureKind::structural) {
@@ -140,14 +128,14 @@ torch::Tensor PairMeasure::measured(const Grids& x, const Grids& y, const torch:
 
 torch::Tensor PairMeasure::plans(const Grids& x, const Grids& y, const torch::Tensor& pairs,
                                  const torch::Tensor& similarities) const {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const PlanRequest request{x, y, pairs};
   const bool unrolled = params_.plan_gradient == PlanGradient::unrolled;
   if (unrolled && similarities.requires_grad()) expect_room(similarities);
   const torch::Tensor found =
       unrolled ? unrolled_plans(request, similarities, params_.match)
                : matched_plans(request, *matcher_, params_.match).to(similarities.options());
-  plan_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  plan_seconds_ += watch.seconds();
   return found;
 }
 
@@ -158,19 +146,19 @@ void PairMeasure::expect_room(const torch::Tensor& similarities) const {
   const std::int64_t pairs = similarities.numel() / (rows * columns);
   const double bytes =
       unrolled_bytes(pairs, rows, columns, iterations, similarities.element_size());
-  // What fitted once fits again: it is in LibTorch's hands and no longer counts as free.
+  // What fitted once fits again: LibTorch caches the memory, which no longer counts as free.
   if (bytes <= unrolled_bytes_) return;
   const torch::Device device = similarities.device();
   const std::optional<double> free = free_memory_of(device);
   const std::string text =
-      "unrolled plans take at most " + bytes_text(bytes) + " for " + std::to_string(pairs) +
+      "unrolled plans need at most " + bytes_text(bytes) + " for " + std::to_string(pairs) +
       " pairs of " + std::to_string(rows) + " and " + std::to_string(columns) + " cells in " +
       std::to_string(iterations) + " iterations" +
       (free ? "; " + device.str() + " has " + bytes_text(*free) + " free" : "");
   if (free && bytes > *free) {
     throw Error(ErrorKind::out_of_resources,
                 text +
-                    ": lower sampler.batch, grid or measure.max_iterations, or take "
+                    ": lower sampler.batch, grid or measure.max_iterations, or use "
                     "measure.plan_gradient constant");
   }
   unrolled_bytes_ = bytes;

@@ -13,14 +13,14 @@ namespace diml::learn {
 std::string no_such_name(std::string_view noun, std::string_view name,
                          const std::vector<std::string>& known);
 
-// The defaults, with `given` in their place. owner: "the loss margin", for the line of an error.
+// The defaults, overridden by `given`. owner: "the loss margin", for error messages.
 Numbers with_defaults(const Numbers& given, const Numbers& defaults, const std::string& owner);
 
 // The number, which must lie in [low, high]. owner as above.
 double number_between(const Numbers& numbers, const char* name, double low, double high,
                       const std::string& owner);
 
-// The line of a table that has the name. noun: "loss".
+// The entry of a table with this name. noun: "loss".
 template <typename Kind>
 const Kind& kind_named(const std::vector<Kind>& kinds, std::string_view name,
                        std::string_view noun) {

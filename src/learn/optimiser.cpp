@@ -1,4 +1,4 @@
-#include "diml/learn/optimiser.h"
+#include "learn/optimiser.h"
 
 #include <cmath>
 
@@ -54,7 +54,7 @@ void Optimiser::step(double factor) {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const double rate = groups_[g].learning_rate * factor;
     const double decay = groups_[g].weight_decay;
-    // Lists, so that a GPU is asked a few times and not once for every array.
+    // Lists, so that a GPU runs a few kernels and not one for every array.
     std::vector<torch::Tensor> values, gradients, first, second;
     std::size_t k = 0;
     for (const auto& [name, value] : groups_[g].values) {

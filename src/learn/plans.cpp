@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "diml/cuda_matcher.h"
+#include "match/match_on_device.h"
 #include "unrolled.h"
 #if DIML_TORCH_CUDA
 #include <c10/cuda/CUDAGuard.h>
@@ -18,7 +18,7 @@ torch::Tensor plain(const torch::Tensor& tensor, torch::Device device) {
   return tensor.detach().to(device, torch::kFloat32).contiguous();
 }
 
-// Arrays as matchers take them, and the memory that they point to.
+// Arrays in the form that matchers accept, and the memory that they point to.
 template <typename View>
 struct Taken {
   torch::Tensor cells;
@@ -78,7 +78,7 @@ torch::Tensor plans_on_device(const PlanRequest& request, const MatchParams& par
   const Taken<cuda::DeviceGrids> sources(request.x, device);
   const Taken<cuda::DeviceGrids> targets(request.y, device);
   torch::Tensor mass = room_for_plans(request, device);
-  // Their memory may be given away on return: to what is queued behind, on the same stream.
+  // Their memory may be reused after the return, but only by later work on the same stream.
   torch::Tensor scores =
       torch::empty({mass.numel() / (mass.size(-1) * mass.size(-2))}, mass.options());
   const cuda::DeviceOutputs outputs{scores.data_ptr<float>(), mass.data_ptr<float>(), nullptr};
@@ -94,42 +94,48 @@ torch::Tensor plans_on_device(const PlanRequest& request, const MatchParams& par
 }
 #endif
 
-// Cross-correlation marginals of the cells against the other side's globals. correlation: [..., R].
-torch::Tensor weights_of(const torch::Tensor& correlation) {
-  const torch::Tensor weights = torch::relu(correlation);
+// marginal_weight() of match/marginal_weight.h with a gradient.
+torch::Tensor weights_before_normalisation(MarginalRule rule, const torch::Tensor& correlation) {
+  switch (rule) {
+    case MarginalRule::uniform:
+      return torch::ones_like(correlation);
+    case MarginalRule::cross_correlation:
+      break;
+  }
+  return torch::relu(correlation);
+}
+
+// Marginals from the correlations of cells with the other side's globals. correlation: [..., R].
+torch::Tensor weights_of(MarginalRule rule, const torch::Tensor& correlation) {
+  const torch::Tensor weights = weights_before_normalisation(rule, correlation);
   const torch::Tensor sums = weights.sum(-1, true);
   return torch::where(sums > kNoCorrelation, weights / sums.clamp_min(kNoCorrelation),
                       torch::full_like(weights, 1.0 / static_cast<double>(weights.size(-1))));
 }
 
 // Of every grid of `of` with every global of the other side: [of, others, R].
-torch::Tensor weights_with_all(const Grids& of, const torch::Tensor& others) {
+torch::Tensor weights_with_all(MarginalRule rule, const Grids& of, const torch::Tensor& others) {
   const std::int64_t per_grid = of.cells.size(1);
   const torch::Tensor correlation =
       torch::matmul(of.cells.reshape({of.size() * per_grid, of.dim()}), others.t());
-  return weights_of(correlation.view({of.size(), per_grid, others.size(0)}).transpose(1, 2));
+  return weights_of(rule, correlation.view({of.size(), per_grid, others.size(0)}).transpose(1, 2));
 }
 
 struct Weights {
   torch::Tensor source;  // [..., R_x]
   torch::Tensor target;  // [..., R_y]
 };
-Weights marginals_of(const PlanRequest& request, const torch::Tensor& similarities,
-                     MarginalRule rule) {
+Weights marginals_of(const PlanRequest& request, MarginalRule rule) {
   const Grids& x = request.x;
   const Grids& y = request.y;
-  if (rule == MarginalRule::uniform) {
-    const torch::Tensor like = similarities.detach();
-    return {torch::full_like(like.select(-1, 0), 1.0 / static_cast<double>(x.cells.size(1))),
-            torch::full_like(like.select(-2, 0), 1.0 / static_cast<double>(y.cells.size(1)))};
-  }
   if (!request.pairs.defined()) {
-    return {weights_with_all(x, y.globals), weights_with_all(y, x.globals).transpose(0, 1)};
+    return {weights_with_all(rule, x, y.globals),
+            weights_with_all(rule, y, x.globals).transpose(0, 1)};
   }
   const torch::Tensor rows = request.pairs.select(1, 0);
   const torch::Tensor columns = request.pairs.select(1, 1);
-  const auto between = [](const torch::Tensor& cells, const torch::Tensor& globals) {
-    return weights_of(torch::matmul(cells, globals.unsqueeze(-1)).squeeze(-1));
+  const auto between = [rule](const torch::Tensor& cells, const torch::Tensor& globals) {
+    return weights_of(rule, torch::matmul(cells, globals.unsqueeze(-1)).squeeze(-1));
   };
   return {between(x.cells.index_select(0, rows), y.globals.index_select(0, columns)),
           between(y.cells.index_select(0, columns), x.globals.index_select(0, rows))};
@@ -141,7 +147,7 @@ torch::Tensor matched_plans(const PlanRequest& request, const Matcher& matcher,
                             const MatchParams& params) {
   const torch::NoGradGuard no_gradient;
 #if DIML_TORCH_CUDA
-  if (request.x.cells.is_cuda() && std::string_view(matcher.name()) == "cuda") {
+  if (request.x.cells.is_cuda() && matcher.backend() == Backend::cuda) {
     return plans_on_device(request, params);
   }
 #endif
@@ -150,7 +156,7 @@ torch::Tensor matched_plans(const PlanRequest& request, const Matcher& matcher,
 
 torch::Tensor unrolled_plans(const PlanRequest& request, const torch::Tensor& similarities,
                              const MatchParams& params) {
-  const Weights weights = marginals_of(request, similarities, params.marginals);
+  const Weights weights = marginals_of(request, params.marginals);
   // Through logarithms: a cell without weight stays without mass, whatever lambda is.
   constexpr double kTiny = 1e-30;
   const auto log_of = [](const torch::Tensor& side) {

@@ -2,12 +2,12 @@
 
 #include <torch/torch.h>
 
-#include "diml/learn/grids.h"
+#include "diml/learn/measure.h"
 #include "diml/matcher.h"
 
 namespace diml::learn {
 
-// Whose plans: of every x with every y, or of some pairs alone.
+// The pairs of the plans: every x with every y, or only some pairs.
 struct PlanRequest {
   const Grids& x;
   const Grids& y;
@@ -16,8 +16,8 @@ struct PlanRequest {
 
 // Plans are [x, y, R_x, R_y], or [P, R_x, R_y] of pairs.
 
-// From the matcher that searches: constants, float32, where the cells are. Cells on a GPU whose
-// matcher is there as well stay there, and nothing waits.
+// From the matcher of the search: constants, float32, on the device of the cells. Cells on a GPU
+// with a cuda matcher stay there, and the host does not wait.
 torch::Tensor matched_plans(const PlanRequest& request, const Matcher& matcher,
                             const MatchParams& params);
 

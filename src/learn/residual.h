@@ -4,11 +4,11 @@
 
 #include <torch/torch.h>
 
-#include "diml/architecture.h"
+#include "models/architecture.h"
 
 namespace diml {
 
-// What comes after a convolution with whatever stands for its BatchNorm.
+// What follows a convolution that has its BatchNorm folded in or applied.
 struct Finish {
   bool relu = false;
   torch::Tensor shortcut{};  // is added before ReLU; undefined for none
@@ -18,7 +18,7 @@ using Convolve =
     std::function<torch::Tensor(const ConvolutionLayer&, const torch::Tensor&, const Finish&)>;
 using TensorTap = std::function<void(const std::string& name, const torch::Tensor& map)>;
 
-// Finishes it by LibTorch's own operations, in place: what a convolution gave it does not look at
+// Finishes it by LibTorch's own operations, in place: the convolution does not need its result
 // again.
 torch::Tensor finished(torch::Tensor map, const Finish& finish);
 

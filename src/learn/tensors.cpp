@@ -29,7 +29,7 @@ torch::Tensor to_torch(const Tensor& tensor) {
       std::memcpy(made.data_ptr(), tensor.bytes.data(), tensor.bytes.size());
     return made;
   }
-  throw Error(ErrorKind::unsupported, "an array has a type that torch does not know");
+  throw Error(ErrorKind::unsupported, "an array has a type that torch does not support");
 }
 
 Tensor from_torch(const torch::Tensor& tensor) {
@@ -41,7 +41,7 @@ Tensor from_torch(const torch::Tensor& tensor) {
     if (!made.bytes.empty()) std::memcpy(made.bytes.data(), plain.data_ptr(), made.bytes.size());
     return made;
   }
-  throw Error(ErrorKind::unsupported, "a tensor has a type that files of weights do not know");
+  throw Error(ErrorKind::unsupported, "a tensor has a type that weight files do not support");
 }
 
 }  // namespace diml::learn

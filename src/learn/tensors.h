@@ -2,7 +2,7 @@
 
 #include <torch/torch.h>
 
-#include "diml/weights.h"
+#include "weights/weights.h"
 
 namespace diml::learn {
 

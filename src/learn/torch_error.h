@@ -9,16 +9,16 @@
 
 namespace diml::learn {
 
-// LibTorch's errors are pages of text, of which the first line says what.
+// LibTorch's errors are pages of text; the first line has the reason.
 inline Error error_of(const c10::Error& error) {
   std::string text = error.what_without_backtrace();
   text.resize(std::min(text.find('\n'), text.size()));
-  // Memory of the host has no class of its own in LibTorch, that of a card has.
+  // LibTorch has an error class for the memory of a GPU, but none for that of the host.
   const bool memory = text.find("memory") != std::string::npos;
   return {memory ? ErrorKind::out_of_resources : ErrorKind::internal, "LibTorch: " + text};
 }
 
-// work(); what LibTorch throws in it comes out as an Error of one line.
+// Calls work(); an exception of LibTorch becomes an Error of one line.
 template <class Work>
 auto in_one_line(const Work& work) {
   try {

@@ -6,7 +6,7 @@
 
 #include "device.h"
 #include "diml/error.h"
-#include "diml/learn/grids.h"
+#include "diml/learn/measure.h"
 #include "pixels.h"
 #include "torch_error.h"
 
@@ -15,61 +15,62 @@ namespace {
 
 class TorchGridMaker final : public GridMaker {
  public:
-  TorchGridMaker(RunNetwork run, torch::Device device, const GridMakerParams& params)
+  TorchGridMaker(RunNetwork run, torch::Device device, const Preprocessing& preprocessing,
+                 const EmbeddingParams& params)
       : run_(std::move(run)),
         device_(device),
         params_(params),
-        pixels_(params.preprocessing, device),
-        rooms_(device.is_cuda() ? 3 : 1) {
-    const auto size = static_cast<std::int64_t>(params.preprocessing.crop);
-    for (Room& room : rooms_) {
-      room.planes = host_memory({static_cast<std::int64_t>(params.batch), 3, size, size},
+        pixels_(preprocessing, device),
+        slots_(device.is_cuda() ? 3 : 1) {
+    const auto size = static_cast<std::int64_t>(preprocessing.crop);
+    for (Slot& slot : slots_) {
+      slot.planes = host_memory({static_cast<std::int64_t>(params.batch), 3, size, size},
                                 torch::kUInt8, device);
-      room.planes.zero_();
+      slot.planes.zero_();
     }
   }
 
-  std::size_t rooms() const override { return rooms_.size(); }
+  std::size_t slots() const override { return slots_.size(); }
   std::size_t images() const override { return params_.batch; }
-  std::span<std::uint8_t> planes(std::size_t room) override {
-    const torch::Tensor& planes = rooms_[room].planes;
+  std::span<std::uint8_t> planes(std::size_t slot) override {
+    const torch::Tensor& planes = slots_[slot].planes;
     return {planes.data_ptr<std::uint8_t>(), static_cast<std::size_t>(planes.numel())};
   }
 
-  void begin(std::size_t number, std::size_t used) override {
-    Room& room = rooms_[number];
-    room.done.reset();
+  void begin(std::size_t index, std::size_t used) override {
+    Slot& slot = slots_[index];
+    slot.done.reset();
     if (used == 0) return;
-    in_one_line([&] { run(room, static_cast<std::int64_t>(used)); });
+    in_one_line([&] { run(slot, static_cast<std::int64_t>(used)); });
   }
 
-  void finish(std::size_t number, std::span<float> cells, std::span<float> globals) override {
-    Room& room = rooms_[number];
-    if (!room.done) return;
-    room.done->wait();
+  void finish(std::size_t index, std::span<float> cells, std::span<float> globals) override {
+    Slot& slot = slots_[index];
+    if (!slot.done) return;
+    slot.done->wait();
     const c10::InferenceMode inference;
-    copy(room.cells, cells);
-    copy(room.globals, globals);
+    copy(slot.cells, cells);
+    copy(slot.globals, globals);
   }
 
  private:
-  struct Room {
+  struct Slot {
     torch::Tensor planes;
     torch::Tensor cells;
     torch::Tensor globals;
-    std::optional<DeviceMark> done;
+    std::optional<DeviceEvent> done;
   };
 
-  void run(Room& room, std::int64_t count) {
+  void run(Slot& slot, std::int64_t count) {
     const c10::InferenceMode inference;
-    // Always a whole batch: by its size cuDNN and LibTorch choose among algorithms that round
-    // differently. What stands in the empty places must not be left to what was there before.
-    room.planes.narrow(0, count, room.planes.size(0) - count).zero_();
-    const torch::Tensor map = run_(pixels_(room.planes)).to(torch::kFloat32);
+    // Always a whole batch: cuDNN and LibTorch choose among algorithms that round differently by
+    // its size. The empty places are cleared, so that old images in them have no effect.
+    slot.planes.narrow(0, count, slot.planes.size(0) - count).zero_();
+    const torch::Tensor map = run_(pixels_(slot.planes)).to(torch::kFloat32);
     const Grids grids = make_grids(map, params_.grid, params_.pooling);
-    room.cells = to_host(grids.cells.narrow(0, 0, count));
-    room.globals = to_host(grids.globals.narrow(0, 0, count));
-    room.done.emplace(device_);
+    slot.cells = to_host(grids.cells.narrow(0, 0, count));
+    slot.globals = to_host(grids.globals.narrow(0, 0, count));
+    slot.done.emplace(device_);
   }
 
   torch::Tensor to_host(const torch::Tensor& values) const {
@@ -92,16 +93,17 @@ class TorchGridMaker final : public GridMaker {
 
   RunNetwork run_;
   torch::Device device_;
-  GridMakerParams params_;
+  EmbeddingParams params_;
   Pixels pixels_;
-  std::vector<Room> rooms_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace
 
 std::unique_ptr<GridMaker> make_torch_grid_maker(RunNetwork run, torch::Device device,
-                                                 const GridMakerParams& params) {
-  return std::make_unique<TorchGridMaker>(std::move(run), device, params);
+                                                 const Preprocessing& preprocessing,
+                                                 const EmbeddingParams& params) {
+  return std::make_unique<TorchGridMaker>(std::move(run), device, preprocessing, params);
 }
 
 }  // namespace diml::learn

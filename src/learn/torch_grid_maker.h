@@ -5,16 +5,18 @@
 
 #include <torch/torch.h>
 
-#include "diml/grid_maker.h"
+#include "diml/embedding.h"
+#include "models/grid_maker.h"
 
 namespace diml::learn {
 
 // pixels [batch, 3, crop, crop], float32, to a map [batch, dim, h, w].
 using RunNetwork = std::function<torch::Tensor(const torch::Tensor& pixels)>;
 
-// The whole way from bytes to grids on the device. On a GPU several rooms are under way at once:
-// while it works on one the host fills another.
+// The whole way from bytes to grids on the device. On a GPU several slots are in flight: the host
+// fills one while the GPU computes another.
 std::unique_ptr<GridMaker> make_torch_grid_maker(RunNetwork run, torch::Device device,
-                                                 const GridMakerParams& params);
+                                                 const Preprocessing& preprocessing,
+                                                 const EmbeddingParams& params);
 
 }  // namespace diml::learn

@@ -1,14 +1,14 @@
-#include "diml/learn/torch_network.h"
+#include "learn/torch_network.h"
 
-#include <chrono>
 #include <map>
 
 #include <torch/script.h>
 #include <torch/torch.h>
 
+#include "base/stopwatch.h"
+#include "base/threads.h"
 #include "device.h"
 #include "diml/error.h"
-#include "diml/threads.h"
 #include "finish.h"
 #include "fold.h"
 #include "residual.h"
@@ -24,8 +24,8 @@ torch::ScalarType type_of(Precision precision) {
   return precision == Precision::bfloat16 ? torch::kBFloat16 : torch::kFloat32;
 }
 
-// LibTorch's own messages are long. A failing program's has what happened in its last line, behind
-// the places in the program; any other's in its first, before a trace of LibTorch itself.
+// LibTorch's messages are long. That of a failing program has the reason in its last line, after
+// the places in the program; any other has it in its first line, before a trace of LibTorch itself.
 std::string one_line(const std::exception& error) {
   std::string text = error.what();
   const std::string in_program = "RuntimeError: ";
@@ -35,11 +35,11 @@ std::string one_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-// What networks on LibTorch share: pixels to a tensor, a map back, threads, devices.
+// Shared by networks on LibTorch: pixels to a tensor, a map back, threads, devices.
 class TorchNetwork : public Network {
  public:
-  explicit TorchNetwork(NetworkParams params)
-      : params_(std::move(params)), device_(learn::device_named(params_.device)) {
+  explicit TorchNetwork(const EmbeddingParams& params)
+      : params_(params), device_(learn::device_named(params_.device)) {
     at::set_num_threads(thread_count(params_.threads));
   }
 
@@ -66,30 +66,30 @@ class TorchNetwork : public Network {
     copy_out(map, maps);
   }
 
-  std::unique_ptr<GridMaker> grid_maker(const GridMakerParams& params) override {
+  std::unique_ptr<GridMaker> grid_maker(const Preprocessing& preprocessing,
+                                        const EmbeddingParams& params) override {
     return learn::make_torch_grid_maker(
         [this](const torch::Tensor& pixels) { return checked(run(prepared(pixels))); }, device_,
-        params);
+        preprocessing, params);
   }
 
   double seconds_of_pass(std::size_t passes, std::size_t batch, std::size_t height,
                          std::size_t width) override {
     const c10::InferenceMode inference;
     const torch::Tensor pixels = prepared(torch::randn({dim(batch), 3, dim(height), dim(width)}));
-    run(pixels);  // the first one looks for the fastest way
-    learn::DeviceMark(device_).wait();
-    const auto start = std::chrono::steady_clock::now();
+    run(pixels);  // the first one selects the fastest algorithms
+    learn::DeviceEvent(device_).wait();
+    const Stopwatch watch;
     for (std::size_t pass = 0; pass < passes; ++pass) run(pixels);
-    learn::DeviceMark(device_).wait();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
-           static_cast<double>(passes);
+    learn::DeviceEvent(device_).wait();
+    return watch.seconds() / static_cast<double>(passes);
   }
 
  protected:
-  // pixels: where and as prepared() puts them.
+  // pixels: the result of prepared().
   virtual torch::Tensor run(const torch::Tensor& pixels) = 0;
 
-  // A GPU convolves fastest where the channels of a place lie side by side.
+  // A GPU convolves fastest with channels last.
   torch::Tensor prepared(const torch::Tensor& values) const {
     const torch::Tensor there = values.to(device_, type_of(params_.precision));
     const bool swap = device_.is_cuda() && there.dim() == 4;
@@ -110,20 +110,22 @@ class TorchNetwork : public Network {
       std::ostringstream shape;
       shape << map.sizes();
       throw Error("the network gives " + shape.str() +
-                  " where a map [images, channels, height, width] is wanted: leave out its pooling "
+                  " where a map [images, channels, height, width] is needed: leave out its pooling "
                   "and its classifier");
     }
     return map;
   }
 
-  NetworkParams params_;
+  EmbeddingParams params_;
   torch::Device device_;
 };
 
 class ResidualNetwork final : public TorchNetwork {
  public:
-  ResidualNetwork(const Model& model, const NetworkParams& params)
-      : TorchNetwork(params), architecture_(make_architecture(model.architecture, model.stride)) {
+  ResidualNetwork(const Model& model, const EmbeddingParams& params, Tap tap)
+      : TorchNetwork(params),
+        tap_(std::move(tap)),
+        architecture_(make_architecture(model.architecture, model.stride)) {
     const auto load = [&](const ConvolutionLayer& layer, FoldedConvolution folded) {
       const auto side = dim(layer.kernel);
       layers_[layer.name] = {
@@ -153,24 +155,25 @@ class ResidualNetwork final : public TorchNetwork {
       const auto convolved = [&](const torch::Tensor& bias) {
         return torch::conv2d(map, loaded.kernel, bias, dim(layer.stride), dim(layer.padding()));
       };
-      // oneDNN adds a bias on the way.
+      // oneDNN adds the bias within the convolution.
       if (device_.is_cpu() || !finish.relu) return finished(convolved(loaded.bias), finish);
       torch::Tensor result = convolved({});
       learn::finish_(result, loaded.bias, finish.shortcut);
       return result;
     };
     TensorTap tap;
-    if (params_.tap) {
+    if (tap_) {
       tap = [&](const std::string& name, const torch::Tensor& map) {
         std::vector<float> values(static_cast<std::size_t>(map.numel()));
         copy_out(map, values);
-        params_.tap(name, shape_of(map), values);
+        tap_(name, shape_of(map), values);
       };
     }
     const torch::Tensor map = run_residual(architecture_, pixels, convolve, tap);
     return projection_ ? convolve(*projection_, map, {}) : map;
   }
 
+  Tap tap_;
   Architecture architecture_;
   std::map<std::string, Loaded> layers_;
   std::optional<ConvolutionLayer> projection_;
@@ -178,7 +181,7 @@ class ResidualNetwork final : public TorchNetwork {
 
 class ScriptNetwork final : public TorchNetwork {
  public:
-  ScriptNetwork(const std::string& path, const NetworkParams& params) : TorchNetwork(params) {
+  ScriptNetwork(const std::string& path, const EmbeddingParams& params) : TorchNetwork(params) {
     try {
       module_ = torch::jit::load(path, device_);
       module_.eval();
@@ -186,7 +189,7 @@ class ScriptNetwork final : public TorchNetwork {
       module_ = torch::jit::freeze(module_);
     } catch (const std::exception& error) {
       throw Error(path + ": is not a TorchScript program that can be loaded: " + one_line(error) +
-                  " (weights alone are brought in with 'diml weights import')");
+                  " (import plain weights with 'diml weights import')");
     }
   }
 
@@ -204,7 +207,7 @@ class ScriptNetwork final : public TorchNetwork {
     }
     if (!result.isTensor()) {
       throw Error("the TorchScript program gives a " + result.tagKind() +
-                  " where one tensor, the map, is wanted");
+                  " where one tensor, the map, is needed");
     }
     return result.toTensor();
   }
@@ -214,12 +217,13 @@ class ScriptNetwork final : public TorchNetwork {
 
 }  // namespace
 
-std::unique_ptr<Network> make_torch_network(const Model& model, const NetworkParams& params) {
-  return std::make_unique<ResidualNetwork>(model, params);
+std::unique_ptr<Network> make_torch_network(const Model& model, const EmbeddingParams& params,
+                                            const Tap& tap) {
+  return std::make_unique<ResidualNetwork>(model, params, tap);
 }
 
 std::unique_ptr<Network> load_torchscript_network(const std::string& path,
-                                                  const NetworkParams& params) {
+                                                  const EmbeddingParams& params) {
   return std::make_unique<ScriptNetwork>(path, params);
 }
 

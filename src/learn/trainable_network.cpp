@@ -1,4 +1,4 @@
-#include "diml/learn/trainable_network.h"
+#include "learn/trainable_network.h"
 
 #include "base/amx.h"
 #include "diml/error.h"
@@ -11,7 +11,7 @@
 namespace diml::learn {
 namespace {
 
-// A GPU convolves fastest where the channels of a place lie side by side.
+// A GPU convolves fastest with channels last.
 torch::Tensor in_layout_of(torch::Device device, const torch::Tensor& values) {
   if (!device.is_cuda() || values.dim() != 4) return values;
   return values.contiguous(torch::MemoryFormat::ChannelsLast);
@@ -75,7 +75,7 @@ torch::Tensor TrainableNetwork::normalised(const ConvolutionLayer& layer,
 }
 
 torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
-  // Casts where autocast would make them: the gradient passes through to what is learnt.
+  // Casts where autocast would cast: the gradient passes through to the learnt arrays.
   const FrozenNorms::Channels channels = norms_->channels(scales_, shifts_, type_);
   const torch::Tensor map = run_residual(
       architecture_, in_layout_of(device_, pixels.to(type_)),
@@ -86,7 +86,7 @@ torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
         const torch::Tensor& bias = channels.biases[place];
         const auto stride = static_cast<std::int64_t>(layer.stride);
         const auto padding = static_cast<std::int64_t>(layer.padding());
-        // oneDNN adds a bias on the way.
+        // oneDNN adds the bias within the convolution.
         if (device_.is_cpu() || !finish.relu) {
           return finished(torch::conv2d(input, kernel, bias, stride, padding), finish);
         }
@@ -127,7 +127,7 @@ void TrainableNetwork::load(const Model& model) {
       if (found == model.tensors.end()) throw Error("the weights have no '" + name + "'");
       const torch::Tensor given = to_torch(found->second);
       if (given.sizes() != value.sizes()) {
-        throw Error("the weights have a '" + name + "' of another shape than the network's");
+        throw Error("the weights have '" + name + "' in another shape than the network");
       }
       value.copy_(given);
     }

@@ -8,7 +8,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What an iteration began with and made of it, for the pairs that had not stopped before.
+// Input and output of an iteration, for the pairs that had not stopped before.
 struct Iteration {
   torch::Tensor pairs;  // [n] int64, their places in the batch
   torch::Tensor log_b;  // [n, R_y], of the iteration before
@@ -24,12 +24,12 @@ torch::Tensor over_rows(const torch::Tensor& kernel, const torch::Tensor& log_a)
 }
 
 // Not torch::softmax: for some types and versions of LibTorch its last bits depend on the size of
-// the batch. These steps work on each number by itself, or on each pair.
+// the batch. These steps handle each number, or each pair, separately.
 torch::Tensor shares_along(const torch::Tensor& logits, std::int64_t dim) {
   return (logits - torch::logsumexp(logits, dim, /*keepdim=*/true)).exp_();
 }
 
-// history: null where nobody goes back.
+// history: null where no gradient is needed.
 torch::Tensor solve(const torch::Tensor& all, torch::Tensor log_source, torch::Tensor log_target,
                     const TransportParams& params, std::vector<Iteration>* history) {
   torch::Tensor final_a = torch::empty_like(log_source);
@@ -61,7 +61,7 @@ torch::Tensor solve(const torch::Tensor& all, torch::Tensor log_source, torch::T
   return over_columns(over_rows(all, final_a), final_b).exp_();
 }
 
-// Autograd by itself would keep two matrices of every iteration; two vectors bring them back.
+// Plain autograd would keep two matrices of every iteration; two vectors suffice to restore them.
 class UnrolledSinkhorn : public torch::autograd::Function<UnrolledSinkhorn> {
  public:
   static torch::Tensor forward(AutogradContext* context, const torch::Tensor& kernel,
@@ -82,7 +82,7 @@ class UnrolledSinkhorn : public torch::autograd::Function<UnrolledSinkhorn> {
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     if (torch::GradMode::is_enabled()) {
-      throw Error(ErrorKind::unsupported, "plan_gradient unrolled has a first derivative alone");
+      throw Error(ErrorKind::unsupported, "plan_gradient unrolled has only a first derivative");
     }
     const variable_list kept = context->get_saved_variables();
     const torch::Tensor& all = kept[0];
@@ -107,7 +107,7 @@ class UnrolledSinkhorn : public torch::autograd::Function<UnrolledSinkhorn> {
       through = shares_along(over_columns(kernel, log_b), -1).mul_(gradient_a.unsqueeze(-1));
       of_source.index_add_(0, pairs, gradient_a);
       of_kernel.index_add_(0, pairs, through, -1);
-      // An iteration before hands on its log_b alone.
+      // An earlier iteration passes on only its log_b.
       of_b.index_copy_(0, pairs, through.sum(-2).neg_());
       of_a.index_fill_(0, pairs, 0.0);
     }
@@ -129,9 +129,9 @@ torch::Tensor unrolled_sinkhorn(const torch::Tensor& kernel, const torch::Tensor
 
 double unrolled_bytes(std::int64_t pairs, std::int64_t rows, std::int64_t columns, int iterations,
                       std::size_t bytes_of_number) {
-  // Above what was measured on the CPU, of similarities and of distances: kernel, plans, products
-  // and gradients, and what one iteration needs on its way back, are 20 matrices; between the
-  // vectors that are kept of every iteration the allocator leaves gaps as large as they are.
+  // Above the values measured on the CPU for similarities and distances: kernel, plans, products,
+  // gradients and the backward pass of one iteration are 20 matrices; between the vectors that are
+  // kept of every iteration the allocator leaves gaps as large as the vectors.
   constexpr double kMatrices = 20.0;
   constexpr double kWithGaps = 2.0;
   const auto number = static_cast<double>(bytes_of_number);

@@ -14,8 +14,8 @@ namespace diml::learn {
 torch::Tensor unrolled_sinkhorn(const torch::Tensor& kernel, const torch::Tensor& log_source,
                                 const torch::Tensor& log_target, const TransportParams& params);
 
-// Bytes that it keeps and makes on the way there and back, with the products around it, at most:
-// where every pair takes all iterations.
+// Upper bound of the bytes of the forward and backward pass, with the products around them: where
+// every pair needs all iterations.
 double unrolled_bytes(std::int64_t pairs, std::int64_t rows, std::int64_t columns, int iterations,
                       std::size_t bytes_of_number);
 

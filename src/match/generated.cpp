@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.h"
+#include "base/threads.h"
 #include "diml/error.h"
-#include "diml/random.h"
-#include "diml/threads.h"
 
 namespace diml {
 namespace {
 
-// How the creatures are made. Chosen so that the matcher meets what it meets on photographs:
+// How the creatures are made. Chosen so that the grids are similar to those of photographs:
 // similarities from -0.3 to 0.95 and two to three dozen plain Sinkhorn iterations.
 constexpr std::size_t kParts = 7;
 constexpr double kClassDifference = 0.55;  // of a part's look, against what all classes share
@@ -35,12 +35,12 @@ struct Position {
 
 }  // namespace
 
-GeneratedGrids generate_grids(const GeneratedParams& params) {
+GeneratedGrids generate_grids(const GeneratedParams& params, const Progress& progress) {
   if (params.classes < 1 || params.classes > params.size) {
     throw Error("generated grids need 1 to " + std::to_string(params.size) + " classes");
   }
   if (!std::isfinite(params.common) || params.common < 0.0) {
-    throw Error("the direction that generated cells share has a length of 0 or more");
+    throw Error("the length of the direction that generated cells share must be 0 or more");
   }
   if (params.grid > kMostCells)
     check_grid_shape(params.grid, params.dim);  // before its square can wrap
@@ -59,7 +59,7 @@ GeneratedGrids generate_grids(const GeneratedParams& params) {
     position = {0.2 + 0.6 * layout.uniform(), 0.2 + 0.6 * layout.uniform()};
   }
 
-  parallel_for(params.size, 64, 0, [&](std::size_t begin, std::size_t end) {
+  const auto draw = [&](std::size_t begin, std::size_t end) {
     std::vector<float> cells(side * side * dim);
     for (std::size_t image = begin; image < end; ++image) {
       const std::size_t label = image * params.classes / params.size;
@@ -96,7 +96,15 @@ GeneratedGrids generate_grids(const GeneratedParams& params) {
       }
       generated.grids.set(image, cells);
     }
-  });
+  };
+  // In stretches, so that the progress is told from this thread.
+  const std::size_t stretch = std::max<std::size_t>(params.size / 100, 1024);
+  for (std::size_t first = 0; first < params.size; first += stretch) {
+    const std::size_t count = std::min(stretch, params.size - first);
+    parallel_for(count, 64, 0,
+                 [&](std::size_t begin, std::size_t end) { draw(first + begin, first + end); });
+    progress(first + count, params.size);
+  }
   return generated;
 }
 

@@ -1,4 +1,5 @@
 #include "diml/grid.h"
+#include "base/float16.h"
 
 #include <algorithm>
 #include <array>
@@ -6,12 +7,13 @@
 #include <cstring>
 #include <string>
 
+#include "base/enum_names.h"
 #include "diml/error.h"
 
 namespace diml {
 namespace {
 
-constexpr std::array<const char*, 3> kCellTypeNames = {"float32", "float16", "bfloat16"};
+constexpr EnumNames<3> kCellTypeNames = {"float32", "float16", "bfloat16"};
 
 // 1 / |v|, or 0 for the zero vector. In double, so that no finite float32 vector overflows or
 // vanishes.
@@ -41,8 +43,8 @@ float rounded(float value, CellType type) {
                                      : to_float(to_bfloat16(value));
 }
 
-// type: of the cells that the result is stored in. A vector that came out of such cells goes back
-// as it was.
+// type: of the cells that the result is stored in. A vector that was read from such cells is stored
+// unchanged.
 void normalise(std::span<const float> vector, float* out, CellType type = CellType::float32) {
   double scale = inverse_norm(vector);
   const bool is_stored = std::abs(scale - 1.0) < unit_tolerance(type) &&
@@ -63,13 +65,17 @@ T load(const void* base, std::size_t index) {
 
 std::size_t size_of(CellType type) { return type == CellType::float32 ? 4 : 2; }
 
-const char* name_of(CellType type) { return kCellTypeNames[static_cast<std::size_t>(type)]; }
+const char* name_of(CellType type) { return name_in(kCellTypeNames, type); }
 
 CellType cell_type_from(std::string_view name) {
-  for (std::size_t i = 0; i < kCellTypeNames.size(); ++i) {
-    if (name == kCellTypeNames[i]) return static_cast<CellType>(i);
+  return value_in<CellType>(kCellTypeNames, name, "cell type");
+}
+
+GridShape shape_of_cells(std::size_t count) {
+  for (auto rows = static_cast<std::size_t>(std::lround(std::sqrt(count))); rows > 1; --rows) {
+    if (count % rows == 0) return {std::min(rows, count / rows), std::max(rows, count / rows)};
   }
-  throw Error("unknown cell type '" + std::string(name) + "': float32, float16 or bfloat16");
+  return {count > 0 ? 1U : 0U, count};
 }
 
 void check_grid_shape(std::size_t cells, std::size_t dim) {

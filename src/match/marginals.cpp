@@ -1,60 +1,50 @@
 #include "diml/marginals.h"
 
-#include <algorithm>
-#include <array>
-#include <string>
+#include <iterator>
 
-#include "diml/error.h"
+#include "base/enum_names.h"
+#include "marginal_weight.h"
 
 namespace diml {
 namespace {
 
-constexpr std::array<const char*, 2> kRuleNames = {"cross_correlation", "uniform"};
+constexpr EnumNames<std::size(kMarginalRules)> kRules = {"cross_correlation", "uniform"};
 
-void fill_uniform(std::vector<double>& weights) {
-  std::fill(weights.begin(), weights.end(), 1.0 / static_cast<double>(weights.size()));
+double correlation(GridView grid, std::size_t cell, const float* other_global) {
+  double dot = 0.0;
+  for (std::size_t d = 0; d < grid.dim; ++d) {
+    dot += static_cast<double>(other_global[d]) * grid.at(cell, d);
+  }
+  return dot;
 }
 
-// weights_i = max(0, <global, cell_i>), normalised. True where nothing correlates and all weigh the
-// same.
-bool cross_correlation(const float* global, GridView grid, std::vector<double>& weights) {
+// Weights that sum to 1. True where all weights are 0 and all cells get the same weight.
+bool weigh(MarginalRule rule, GridView grid, const float* other_global,
+           std::vector<double>& weights) {
   double sum = 0.0;
   for (std::size_t i = 0; i < grid.count; ++i) {
-    double dot = 0.0;
-    for (std::size_t d = 0; d < grid.dim; ++d) {
-      dot += static_cast<double>(global[d]) * grid.at(i, d);
-    }
-    weights[i] = std::max(0.0, dot);
+    weights[i] = marginal_weight(rule, correlation(grid, i, other_global));
     sum += weights[i];
   }
-  if (!(sum > kNoCorrelation)) {
-    fill_uniform(weights);
-    return true;
+  const bool nothing = !(sum > kNoCorrelation);
+  for (double& weight : weights) {
+    weight = nothing ? 1.0 / static_cast<double>(grid.count) : weight / sum;
   }
-  for (double& weight : weights) weight /= sum;
-  return false;
+  return nothing;
 }
 
 }  // namespace
 
-const char* name_of(MarginalRule rule) { return kRuleNames[static_cast<std::size_t>(rule)]; }
+const char* name_of(MarginalRule rule) { return name_in(kRules, rule); }
 
 MarginalRule marginal_rule_from(std::string_view name) {
-  for (std::size_t i = 0; i < kRuleNames.size(); ++i) {
-    if (name == kRuleNames[i]) return static_cast<MarginalRule>(i);
-  }
-  throw Error("unknown marginals '" + std::string(name) + "': cross_correlation or uniform");
+  return value_in<MarginalRule>(kRules, name, "marginals");
 }
 
 Marginals make_marginals(GridView source, GridView target, MarginalRule rule) {
   Marginals marginals{std::vector<double>(source.count), std::vector<double>(target.count), {}};
-  if (rule == MarginalRule::uniform) {
-    fill_uniform(marginals.source);
-    fill_uniform(marginals.target);
-    return marginals;
-  }
-  marginals.fallbacks.uniform_source = cross_correlation(target.global, source, marginals.source);
-  marginals.fallbacks.uniform_target = cross_correlation(source.global, target, marginals.target);
+  marginals.fallbacks.uniform_source = weigh(rule, source, target.global, marginals.source);
+  marginals.fallbacks.uniform_target = weigh(rule, target, source.global, marginals.target);
   return marginals;
 }
 

@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <string>
 
+#include "base/threads.h"
 #include "diml/error.h"
-#include "diml/threads.h"
 
 #if DIML_HAS_SIMD
 #include "cpu/cpu_matcher.h"
 #include "cpu/pair_kernel.h"
 #endif
-#include "diml/cuda_matcher.h"
+#include "match/affine_prior.h"
+#include "match/backends.h"
+#include "match/match_on_device.h"
 #include "match/simd_targets.h"
 #if DIML_HAS_CUDA
 #include "cuda/cuda_matcher.h"
@@ -22,29 +24,32 @@ namespace {
 // Pair by pair through match(): the reference and the exact solver.
 class PairwiseMatcher final : public Matcher {
  public:
-  PairwiseMatcher(Solver solver, MatcherOptions options) : solver_(solver), options_(options) {}
+  PairwiseMatcher(Backend backend, MatcherParams params) : backend_(backend), params_(params) {}
 
-  const char* name() const override { return name_of(solver_); }
+  Backend backend() const override { return backend_; }
 
  protected:
   void run(const PairBatch& batch, const MatchParams& params,
            const Outputs& outputs) const override {
     MatchParams own = params;
-    own.transport.solver = solver_;
-    parallel_for(batch.pairs.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t k = begin; k < end; ++k) {
-        const Pair& pair = batch.pairs[k];
-        const StructuralMatch result =
-            match(batch.sources[static_cast<std::size_t>(pair.source)],
-                  batch.targets[static_cast<std::size_t>(pair.target)], own);
-        store(result, outputs, k);
-      }
-    });
+    own.transport.backend = backend_;
+    parallel_for(
+        batch.pairs.size(), 1, params_.threads,
+        [&](std::size_t begin, std::size_t end) {
+          for (std::size_t k = begin; k < end; ++k) {
+            const Pair& pair = batch.pairs[k];
+            const StructuralMatch result =
+                match(batch.sources[static_cast<std::size_t>(pair.source)],
+                      batch.targets[static_cast<std::size_t>(pair.target)], own);
+            store(result, outputs, k);
+          }
+        },
+        *outputs.progress);
   }
 
  private:
-  Solver solver_;
-  MatcherOptions options_;
+  Backend backend_;
+  MatcherParams params_;
 };
 
 void check_batch(const PairBatch& batch) {
@@ -80,16 +85,21 @@ void Matcher::store(const StructuralMatch& match, const Outputs& outputs, std::s
               outputs.plans + k * match.plan.mass.size());
   }
   if (outputs.reports) {
-    outputs.reports[k] = {match.plan.iterations, match.plan.marginal_error, match.plan.converged,
-                          match.marginals.fallbacks, match.bracket};
+    outputs.reports[k] = {match.plan.iterations, match.plan.marginal_error,
+                          match.plan.converged,  match.marginals.fallbacks,
+                          match.bracket,         match.prior};
   }
 }
 
 void Matcher::check_and_run(const PairBatch& batch, const MatchParams& params, std::size_t scores,
                             std::size_t reports, const Outputs& outputs) const {
-  check_params({Solver::reference, params.transport.lambda, params.transport.tolerance,
-                params.transport.max_iterations});
+  check_params(params.transport);
+  check_prior(params, backend());
   check_batch(batch);
+  if (params.prior != Prior::none) {
+    (void)shape_for_prior(params.source_shape, batch.sources.cells_per_grid, "sources");
+    (void)shape_for_prior(params.target_shape, batch.targets.cells_per_grid, "targets");
+  }
   if (scores != batch.pairs.size() || (reports != 0 && reports != batch.pairs.size())) {
     throw Error(ErrorKind::internal, "as many scores and reports are needed as there are pairs");
   }
@@ -97,53 +107,43 @@ void Matcher::check_and_run(const PairBatch& batch, const MatchParams& params, s
 }
 
 void Matcher::score(const PairBatch& batch, const MatchParams& params, std::span<float> scores,
-                    std::span<PairReport> reports, Quantity quantity) const {
-  check_and_run(batch, params, scores.size(), reports.size(),
-                {quantity, scores.data(), nullptr, reports.empty() ? nullptr : reports.data()});
+                    std::span<PairReport> reports, Quantity quantity,
+                    const Progress& progress) const {
+  check_and_run(
+      batch, params, scores.size(), reports.size(),
+      {quantity, scores.data(), nullptr, reports.empty() ? nullptr : reports.data(), &progress});
 }
 
 void Matcher::plans(const PairBatch& batch, const MatchParams& params, std::span<float> scores,
-                    std::span<float> plans, std::span<PairReport> reports) const {
+                    std::span<float> plans, std::span<PairReport> reports,
+                    const Progress& progress) const {
   if (plans.size() !=
       batch.pairs.size() * batch.sources.cells_per_grid * batch.targets.cells_per_grid) {
     throw Error(ErrorKind::internal, "plans need room for pairs x source cells x target cells");
   }
   check_and_run(batch, params, scores.size(), reports.size(),
                 {Quantity::similarity, scores.data(), plans.data(),
-                 reports.empty() ? nullptr : reports.data()});
+                 reports.empty() ? nullptr : reports.data(), &progress});
 }
 
-std::vector<std::string> matcher_names() {
-  std::vector<std::string> names;
-  if (cuda::is_available()) names.emplace_back("cuda");
-  for (const Solver solver : {Solver::cpu, Solver::reference, Solver::exact}) {
-    if (is_available(solver)) names.emplace_back(name_of(solver));
+std::vector<Backend> available_backends() {
+  std::vector<Backend> backends;
+  for (const Backend backend : {Backend::cuda, Backend::cpu, Backend::reference, Backend::exact}) {
+    if (is_available(backend)) backends.push_back(backend);
   }
-  return names;
+  return backends;
 }
 
-std::unique_ptr<Matcher> make_matcher(std::string_view name, MatcherOptions options) {
+std::unique_ptr<Matcher> make_matcher(Backend backend, MatcherParams params) {
+  if (backend == Backend::fastest) backend = available_backends().front();
+  expect_available(backend);
 #if DIML_HAS_CUDA
-  if (cuda::is_available() && (name == "cuda" || name == "auto")) {
-    return cuda::make_cuda_matcher(options);
-  }
+  if (backend == Backend::cuda) return cuda::make_cuda_matcher(params);
 #endif
-  if (name == "cuda")
-    throw Error(ErrorKind::unsupported, "no matcher 'cuda' here: " + cuda::describe_device());
 #if DIML_HAS_SIMD
-  if (name == "cpu" || name == "auto") return cpu::make_cpu_matcher(options);
-#else
-  if (name == "auto") name = "reference";
+  if (backend == Backend::cpu) return cpu::make_cpu_matcher(params);
 #endif
-  if (name == "reference") return std::make_unique<PairwiseMatcher>(Solver::reference, options);
-  if (name == "exact" && is_available(Solver::exact)) {
-    return std::make_unique<PairwiseMatcher>(Solver::exact, options);
-  }
-  std::string known = "auto";
-  for (const std::string& each : matcher_names()) known += ", " + each;
-  const bool left_out = name == name_of(Solver::cpu) || name == name_of(Solver::exact);
-  throw Error(left_out ? ErrorKind::unsupported : ErrorKind::bad_input,
-              "there is no matcher '" + std::string(name) + "' in this build: " + known);
+  return std::make_unique<PairwiseMatcher>(backend, params);
 }
 
 std::vector<std::string> simd_targets() {

@@ -1,11 +1,13 @@
 #include "diml/transport.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 
+#include "base/enum_names.h"
 #include "diml/error.h"
+#include "match/backends.h"
+#include "match/match_on_device.h"
 #include "reference/sinkhorn.h"
 
 #if DIML_HAS_SIMD
@@ -18,25 +20,53 @@
 namespace diml {
 namespace {
 
-constexpr std::array<const char*, 3> kSolverNames = {"reference", "cpu", "exact"};
+constexpr EnumNames<5> kBackends = {"auto", "reference", "cpu", "cuda", "exact"};
 
 void check_marginal(const std::vector<double>& weights, const char* side) {
-  constexpr double kLoose = 1e-3;  // rounding is fine, another unit is not
+  constexpr double kLoose = 1e-3;  // accepts rounding errors, but not percentages
   double sum = 0.0;
   for (const double weight : weights) sum += weight >= 0.0 ? weight : std::nan("");
   if (!(std::abs(sum - 1.0) <= kLoose)) {
-    throw Error(std::string("the ") + side + " marginal must hold weights from 0 up that sum to 1");
+    throw Error(std::string("the ") + side +
+                " marginal must hold weights of 0 or more that sum to 1");
   }
 }
 
 }  // namespace
 
-const char* name_of(Solver solver) { return kSolverNames[static_cast<std::size_t>(solver)]; }
+Backend backend_from(std::string_view name) {
+  return value_in<Backend>(kBackends, name, "matcher");
+}
 
-bool is_available(Solver solver) {
-  if (solver == Solver::cpu) return DIML_HAS_SIMD;
-  if (solver == Solver::exact) return DIML_HAS_EXACT;
+const char* name_of(Backend backend) { return name_in(kBackends, backend); }
+
+bool is_available(Backend backend) {
+  if (backend == Backend::cpu) return DIML_HAS_SIMD;
+  if (backend == Backend::exact) return DIML_HAS_EXACT;
+  if (backend == Backend::cuda) return cuda::is_available();
   return true;
+}
+
+Backend fastest_of_one_pair() { return DIML_HAS_SIMD ? Backend::cpu : Backend::reference; }
+
+void expect_available(Backend backend) {
+  if (is_available(backend)) return;
+  if (backend == Backend::cuda) {
+    throw Error(ErrorKind::unsupported, "no matcher 'cuda' here: " + cuda::describe_device());
+  }
+  throw Error(ErrorKind::unsupported,
+              std::string("this build has no matcher '") + name_of(backend) + "': install " +
+                  (backend == Backend::exact ? "liblemon-dev" : "libhwy-dev") + " and build again");
+}
+
+Backend backend_of_one_pair(Backend wanted) {
+  if (wanted == Backend::cuda) {
+    throw Error(ErrorKind::unsupported,
+                "cuda matches batches of pairs: use a Matcher, or another backend for one pair",
+                "matcher");
+  }
+  expect_available(wanted);
+  return wanted == Backend::fastest ? fastest_of_one_pair() : wanted;
 }
 
 void check_params(const TransportParams& params) {
@@ -47,13 +77,6 @@ void check_params(const TransportParams& params) {
   if (!(params.tolerance > 0.0)) throw Error("tolerance must be above 0 (1e-4 is the default)");
   if (params.max_iterations < 1 || params.max_iterations > kMostIterations) {
     throw Error("max_iterations must be 1 to " + std::to_string(kMostIterations));
-  }
-  if (!is_available(params.solver)) {
-    throw Error(ErrorKind::unsupported,
-                std::string("the ") + name_of(params.solver) + " solver was built without " +
-                    (params.solver == Solver::exact ? "LEMON: install liblemon-dev"
-                                                    : "Highway: install libhwy-dev") +
-                    " and build again");
   }
 }
 
@@ -70,18 +93,24 @@ TransportPlan solve(MatrixView cost, const Marginals& marginals, const Transport
   }
   check_marginal(marginals.source, "source");
   check_marginal(marginals.target, "target");
-  switch (params.solver) {
+  const Backend backend = backend_of_one_pair(params.backend);
+  TransportPlan plan;
+  switch (backend) {
 #if DIML_HAS_SIMD
-    case Solver::cpu:
-      return cpu::sinkhorn(cost, marginals, params);
+    case Backend::cpu:
+      plan = cpu::sinkhorn(cost, marginals, params);
+      break;
 #endif
 #if DIML_HAS_EXACT
-    case Solver::exact:
-      return exact::network_simplex(cost, marginals);
+    case Backend::exact:
+      plan = exact::network_simplex(cost, marginals);
+      break;
 #endif
     default:
-      return reference::sinkhorn(cost, marginals, params);
+      plan = reference::sinkhorn(cost, marginals, params);
   }
+  plan.backend = backend;
+  return plan;
 }
 
 }  // namespace diml

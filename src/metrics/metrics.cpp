@@ -15,7 +15,7 @@ struct PrecisionAtR {
   double average_precision;
 };
 
-// Over the first r places; places that the gallery does not have count as misses.
+// Over the first r ranks; ranks beyond the end of the gallery count as misses.
 PrecisionAtR precision_at_r(std::int64_t label, std::span<const std::int64_t> ranked,
                             std::size_t r) {
   std::size_t hits = 0;
@@ -110,7 +110,7 @@ void MetricsAccumulator::add(std::string_view bytes) {
     const auto numbers = message.get<std::vector<double>>();
     sum.recall_at = message.get<std::vector<double>>();
     if (numbers.size() != 5 || sum.recall_at.size() != recall_ks_.size()) {
-      throw Error(ErrorKind::internal, "these are no metrics of the same kind");
+      throw Error(ErrorKind::internal, "these metrics are not of the same kind");
     }
     sum.p_at_1 = numbers[0];
     sum.r_precision = numbers[1];

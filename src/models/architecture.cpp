@@ -1,4 +1,4 @@
-#include "diml/architecture.h"
+#include "models/architecture.h"
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "base/npy.h"
 #include "diml/error.h"
-#include "diml/npy.h"
 
 namespace diml {
 

@@ -2,14 +2,14 @@
 
 #include <vector>
 
-#include "diml/model.h"
+#include "models/model.h"
 
 namespace diml {
 
 // Every convolution of the network, stem and shortcuts included.
 std::vector<ConvolutionLayer> layers_of(const Architecture& architecture);
 
-// A convolution with its frozen BatchNorm inside: one multiplication less per value, same result.
+// A convolution with its frozen BatchNorm folded in: one product less per value, the same result.
 struct FoldedConvolution {
   std::vector<float> kernel;  // [outputs, inputs, k, k]
   std::vector<float> bias;    // [outputs]

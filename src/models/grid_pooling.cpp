@@ -1,4 +1,4 @@
-#include "diml/grid_pooling.h"
+#include "models/grid_pooling.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace diml {
 namespace {
 
-// Adds `share` of the value at `position`, between two places, to a row of the matrix.
+// Adds `share` of the value interpolated at `position` to a row of the matrix.
 void add_sample(std::span<float> row, double position, double share) {
   const auto last = row.size() - 1;
   const std::size_t low = std::min(static_cast<std::size_t>(position), last);
@@ -18,14 +18,6 @@ void add_sample(std::span<float> row, double position, double share) {
 }
 
 }  // namespace
-
-PoolingRule pooling_rule_from(std::string_view name) {
-  if (name == "align") return PoolingRule::align;
-  if (name == "roi_align") return PoolingRule::roi_align;
-  throw Error("unknown pooling '" + std::string(name) + "': align or roi_align");
-}
-
-const char* name_of(PoolingRule rule) { return rule == PoolingRule::align ? "align" : "roi_align"; }
 
 std::vector<float> pooling_matrix(std::size_t size, std::size_t grid, PoolingRule rule) {
   std::vector<float> matrix(grid * size, 0.0F);

@@ -4,7 +4,7 @@
 
 #include "base/sha256.h"
 #include "diml/error.h"
-#include "diml/model.h"
+#include "models/model.h"
 #include "names.h"
 
 namespace diml {
@@ -22,16 +22,16 @@ bool is_left_out(const std::string& name) {
 
 [[noreturn]] void refuse_several(const std::string& one, const std::string& other) {
   throw Error("holds several networks ('" + one + "', '" + other +
-              "'): save the one that is wanted by itself");
+              "'): save the one that you need by itself");
 }
 
-// What stands before the network's own names: "module.", "state_dict.", "model.backbone." ...
+// The prefix of the network's own names: "module.", "state_dict.", "model.backbone." ...
 std::string prefix_of(const std::map<std::string, Tensor>& tensors) {
   const std::string first = "conv1.weight";
   std::string prefix;
   bool found = false;
   for (const auto& [name, tensor] : tensors) {
-    // Blocks have a conv1 too; the stem's is the one that looks at three channels.
+    // Blocks have a conv1 too; the stem's is the one with three input channels.
     if (!ends_with(name, first) || tensor.shape.size() != 4 || tensor.shape[1] != 3) continue;
     if (found) refuse_several(prefix + first, name);
     prefix = name.substr(0, name.size() - first.size());
@@ -40,7 +40,7 @@ std::string prefix_of(const std::map<std::string, Tensor>& tensors) {
   if (!found) {
     throw Error(
         "is not a residual network with torchvision's or Keras' names: it has no 'conv1.weight' "
-        "that looks at three channels");
+        "with three input channels");
   }
   return prefix;
 }
@@ -102,7 +102,7 @@ Model import_model(const std::string& path, const ImportParams& params) {
   try {
     Model model;
     if (weights.metadata.contains("diml.architecture")) {
-      model = load_model(path);  // ours already: only the overrides are new
+      model = load_model(path);  // in our format already: only the overrides are new
     } else if (weights.tensors.contains("bn_conv1/gamma")) {
       model.tensors = from_keras(weights.tensors);
       model.stride = StridePlace::in_1x1;

@@ -1,8 +1,8 @@
 #include <cctype>
 #include <optional>
 
+#include "base/npy.h"
 #include "diml/error.h"
-#include "diml/npy.h"
 #include "names.h"
 
 namespace diml {

@@ -1,17 +1,17 @@
-#include "diml/model.h"
+#include "models/model.h"
 
 #include <charconv>
 #include <cmath>
 
+#include "base/random.h"
 #include "diml/error.h"
-#include "diml/random.h"
 #include "fold.h"
 #include "names.h"
 
 namespace diml {
 namespace {
 
-// Keys of the metadata begin with it, so that they do not meet those of other programs.
+// Prefix of the metadata's keys, so that they do not collide with those of other programs.
 const std::string kPrefix = "diml.";
 
 template <typename Draw>
@@ -68,7 +68,7 @@ Model load_model(const std::string& path) {
     const auto get = [&](const char* name) -> const std::string& {
       const auto found = weights.metadata.find(kPrefix + name);
       if (found == weights.metadata.end()) {
-        throw Error("does not say how its network looks: bring it in with 'diml weights import'");
+        throw Error("does not name its architecture: import it with 'diml weights import'");
       }
       return found->second;
     };
@@ -88,6 +88,11 @@ Model load_model(const std::string& path) {
     }
     from_text(preprocessing, model.preprocessing);
     model.provenance = get("provenance");
+    std::map<std::string, std::string> own;
+    for (const auto& [name, value] : weights.metadata) {
+      if (name.starts_with(kPrefix)) own[name.substr(kPrefix.size())] = value;
+    }
+    model.calibration = calibration_from(own);
     model.tensors = std::move(weights.tensors);
     check_tensors(model);
     return model;
@@ -109,6 +114,11 @@ void save_model(const std::string& path, const Model& model) {
   for (const auto& [name, value] : to_text(model.preprocessing)) {
     weights.metadata[kPrefix + name] = value;
   }
+  if (model.calibration) {
+    for (const auto& [name, value] : to_text(*model.calibration)) {
+      weights.metadata[kPrefix + name] = value;
+    }
+  }
   write_safetensors(path, weights);
 }
 
@@ -122,7 +132,7 @@ void add_projection(Model& model, std::size_t dim, std::uint64_t seed) {
 }
 
 std::uint64_t starting_seed(std::uint64_t seed_of_run) {
-  constexpr std::uint64_t kWeights = 3;  // a kind of randomness of its own in a run
+  constexpr std::uint64_t kWeights = 3;  // a stream of random numbers of its own in a run
   return mixed_seed(seed_of_run, kWeights, 0);
 }
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "diml/model.h"
+#include "models/model.h"
 
 namespace diml {
 
@@ -14,7 +14,7 @@ std::vector<std::string> expected_tensors(const Model& model);
 void check_tensors(const Model& model);
 
 // Keras' names and layouts (res2a_branch2a/kernel, HWIO) into torchvision's; the biases of
-// convolutions move into the BatchNorm behind them.
+// convolutions move into the BatchNorm after them.
 std::map<std::string, Tensor> from_keras(const std::map<std::string, Tensor>& tensors);
 
 }  // namespace diml

@@ -1,6 +1,4 @@
-// The network on oneDNN: blocked layouts chosen by the library for each convolution, BatchNorm
-// folded into kernels, bias, ReLU and the shortcut's sum done while the result is still in
-// registers, three buffers in all for the activations.
+#include "models/onednn_network.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +6,8 @@
 #include <optional>
 
 #include "base/amx.h"
+#include "base/threads.h"
 #include "diml/error.h"
-#include "diml/network.h"
-#include "diml/threads.h"
 #include "fold.h"
 #include "onednn_versions.h"
 
@@ -27,13 +24,13 @@ memory::data_type type_of(Precision precision) {
   return precision == Precision::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
-// Whether an implementation of oneDNN's convolves without a detour over a matrix product, and is
-// not the plain loops that stand in for one it does not have.
+// Whether an implementation of oneDNN convolves directly, not through a matrix product, and is not
+// the slow reference implementation.
 bool is_direct(const std::string& implementation) {
   return implementation.starts_with("jit") || implementation.starts_with("brg");
 }
 
-// What a convolution does with its result before storing it.
+// What a convolution applies to its result before storing it.
 enum class Finish : std::uint8_t { none, relu, add_relu };
 
 struct Convolution {
@@ -43,16 +40,19 @@ struct Convolution {
   memory bias;
 };
 
-// Kernels in the layout that a convolution wants, made once for all batch sizes that want the same.
+// Kernels in the layout that a convolution needs, made once for all batch sizes with that layout.
 struct LoadedLayer {
   ConvolutionLayer layer;
   FoldedConvolution values;
   std::vector<memory> kernels;
 };
 
+// Blocked layouts chosen by the library for each convolution, BatchNorm folded into kernels; bias,
+// ReLU and the shortcut's sum are done while the result is still in registers. Three buffers hold
+// all activations.
 class OneDnnNetwork final : public Network {
  public:
-  OneDnnNetwork(const Model& model, NetworkParams params);
+  OneDnnNetwork(const Model& model, const EmbeddingParams& params, Tap tap);
 
   const char* name() const override { return "onednn"; }
   MapShape output_shape(std::size_t height, std::size_t width) override;
@@ -67,7 +67,7 @@ class OneDnnNetwork final : public Network {
     std::unordered_map<int, memory> arguments;
   };
   struct Probe {
-    std::size_t step = 0;  // the map is ready behind it
+    std::size_t step = 0;  // the map is ready after it
     std::string name;
     memory map;
   };
@@ -88,7 +88,8 @@ class OneDnnNetwork final : public Network {
                                const memory::desc& target, Finish finish);
   void copy_out(const memory& map, std::span<float> values);
 
-  NetworkParams params_;
+  EmbeddingParams params_;
+  Tap tap_;
   Architecture architecture_;
   dnnl::engine engine_;
   dnnl::stream stream_;
@@ -97,8 +98,9 @@ class OneDnnNetwork final : public Network {
   std::map<std::array<std::size_t, 3>, Plan> plans_;
 };
 
-OneDnnNetwork::OneDnnNetwork(const Model& model, NetworkParams params)
-    : params_(std::move(params)),
+OneDnnNetwork::OneDnnNetwork(const Model& model, const EmbeddingParams& params, Tap tap)
+    : params_(params),
+      tap_(std::move(tap)),
       architecture_(make_architecture(model.architecture, model.stride)),
       engine_(dnnl::engine::kind::cpu, 0),
       stream_(engine_) {
@@ -204,8 +206,8 @@ OneDnnNetwork::Plan OneDnnNetwork::make_plan(std::size_t batch, std::size_t heig
     return made.description.dst_desc();
   };
 
-  // oneDNN has a path for three channels that lie side by side, though not for every CPU. Without
-  // one the layout of the stem's result would leave all layers behind it with plain loops.
+  // oneDNN has a fast path for interleaved channels, though not for every CPU. Without it, the
+  // layout of the stem's result would force all later layers into the slow reference loops.
   const Dims pixel_dims = {dim(batch), 3, dim(height), dim(width)};
   memory::desc map =
       convolve(architecture_.stem, {pixel_dims, type, Tag::nhwc}, kInput, 0, Finish::relu);
@@ -297,13 +299,13 @@ OneDnnNetwork::Plan& OneDnnNetwork::plan_of(std::size_t batch, std::size_t heigh
   } catch (const dnnl::error& error) {
     throw Error(ErrorKind::unsupported, std::string("oneDNN cannot run this network in ") +
                                             name_of(params_.precision) + " here (" + error.what() +
-                                            "): take precision float32, or backend torch");
+                                            "): use precision float32, or backend torch");
   }
 }
 
-// oneDNN's direct convolutions add up the input channels of a place in one order,
-// however many images there are. Those that go through a matrix product may divide the sum among
-// threads, by sizes that include the batch; and of two implementations nobody knows the order.
+// oneDNN's direct convolutions sum the input channels of a place in one order, for any number of
+// images. Those that use a matrix product may split the sum among threads by sizes that include the
+// batch; and two different implementations may use different orders.
 bool OneDnnNetwork::same_bits(std::size_t few, std::size_t many, std::size_t height,
                               std::size_t width) {
   if (few == many) return true;
@@ -326,13 +328,13 @@ void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, st
   std::size_t probe = 0;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     plan.steps[s].primitive.execute(stream_, plan.steps[s].arguments);
-    if (params_.tap && probe < plan.probes.size() && plan.probes[probe].step == s) {
+    if (tap_ && probe < plan.probes.size() && plan.probes[probe].step == s) {
       const auto dims = onednn::dims_of(plan.probes[probe].map.get_desc());
       const MapShape shape{static_cast<std::size_t>(dims[1]), static_cast<std::size_t>(dims[2]),
                            static_cast<std::size_t>(dims[3])};
       std::vector<float> values(batch * shape.count());
       copy_out(plan.probes[probe].map, values);
-      params_.tap(plan.probes[probe].name, shape, values);
+      tap_(plan.probes[probe].name, shape, values);
       ++probe;
     }
   }
@@ -341,9 +343,10 @@ void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, st
 
 }  // namespace
 
-std::unique_ptr<Network> make_onednn_network(const Model& model, const NetworkParams& params) {
+std::unique_ptr<Network> make_onednn_network(const Model& model, const EmbeddingParams& params,
+                                             const Tap& tap) {
   avoid_broken_amx();
-  return std::make_unique<OneDnnNetwork>(model, params);
+  return std::make_unique<OneDnnNetwork>(model, params, tap);
 }
 
 }  // namespace diml

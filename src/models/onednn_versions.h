@@ -1,6 +1,6 @@
 #pragma once
 
-// What versions 2 and 3 of oneDNN spell differently: 3 makes a primitive's description in one step,
+// Differences between versions 2 and 3 of oneDNN: 3 makes a primitive's description in one step,
 // without an operation's descriptor before it, and gives pooling a dilation.
 
 #include <oneapi/dnnl/dnnl.hpp>

@@ -1,23 +1,23 @@
-#include "diml/principal_directions.h"
+#include "models/principal_directions.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.h"
+#include "base/threads.h"
 #include "diml/error.h"
-#include "diml/random.h"
-#include "diml/threads.h"
 #include "symmetric.h"
 
 namespace diml {
 namespace {
 
 constexpr std::size_t kPanel = SecondMoment::kPanel;
-// More directions than are asked for: an iteration shrinks the error by the ratio of the first
-// eigenvalue left out to the last one wanted, which would be nearly 1.
+// More directions than requested: an iteration shrinks the error by the ratio of the first
+// eigenvalue left out to the last one requested, which would be nearly 1.
 constexpr std::size_t kMostSpare = 128;
-constexpr std::size_t kGroup = 16;  // rows that are taken out of all later ones together
+constexpr std::size_t kGroup = 16;  // rows that are projected out of all later rows together
 constexpr double kVanished = 1e-10;
-// Products between two clean-ups: with more, the strongest direction would drown the others.
+// Products between two orthonormalisations: with more, the strongest direction would dominate.
 constexpr std::size_t kProducts = 2;
 
 double dot(const double* x, const double* y, std::size_t size) {
@@ -34,7 +34,7 @@ void take_out(const double* direction, double* row, std::size_t size) {
   for (std::size_t k = 0; k < size; ++k) row[k] -= along * direction[k];
 }
 
-// The length that it had.
+// Returns the old length.
 double normalise(double* row, std::size_t size) {
   const double length = std::sqrt(dot(row, row, size));
   if (length == 0.0) return 0.0;
@@ -43,7 +43,7 @@ double normalise(double* row, std::size_t size) {
   return length;
 }
 
-// Directions that come nearer to the strongest ones of a symmetric matrix.
+// Directions that converge to the strongest ones of a symmetric matrix.
 class Subspace {
  public:
   Subspace(const SecondMoment& moment, std::size_t count, int threads)
@@ -71,14 +71,14 @@ class Subspace {
     for (std::size_t k = 0; k < kProducts; ++k) {
       multiply();
       rows_.swap(products_);
-      // The lengths would grow or shrink without end.
+      // Without this, the lengths would grow or shrink without limit.
       for (std::size_t r = 0; r < count_; ++r) normalise(row(r), width_);
     }
     orthonormalise();
   }
 
-  // Turns the rows, within the space that they span, into the best directions there are in it;
-  // returns the second moments along them.
+  // Rotates the rows, within the space that they span, to its principal directions; returns the
+  // second moments along them.
   std::vector<double> turn_to_axes() {
     multiply();
     std::vector<double> within(count_ * count_);
@@ -174,7 +174,7 @@ class Subspace {
     normalise(row(r), width_);
   }
 
-  // Gram and Schmidt's way, twice: once leaves what cancellation left.
+  // Gram-Schmidt, twice: one pass leaves errors of cancellation.
   void orthonormalise() {
     for (int time = 0; time < 2; ++time) {
       for (std::size_t begin = 0; begin < count_; begin += kGroup) {
@@ -228,12 +228,12 @@ PrincipalDirections principal_directions(const SecondMoment& moment,
   Subspace subspace(moment, std::min(dim, params.count + spare), params.threads);
   const double trace = subspace.trace();
   if (!(trace > 0.0)) {
-    throw Error("there are no vectors but zero: nothing has principal directions");
+    throw Error("all vectors are zero: they have no principal directions");
   }
   PrincipalDirections found;
   found.dim = dim;
   std::vector<double> values;
-  // A look costs as much as many steps: seldom, and less and less often.
+  // A check costs as much as many steps: the intervals between checks grow.
   for (std::size_t look = 8;; look += look / 2) {
     for (; found.steps < std::min(look, params.most_steps); found.steps += kProducts) {
       subspace.step();

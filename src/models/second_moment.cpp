@@ -1,15 +1,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/threads.h"
 #include "diml/error.h"
-#include "diml/principal_directions.h"
-#include "diml/threads.h"
+#include "models/principal_directions.h"
 
 namespace diml {
 namespace {
 
 constexpr std::size_t kPanel = SecondMoment::kPanel;
-constexpr std::size_t kAtOnce = 4;  // vectors that one pass over a row of sums takes in
+constexpr std::size_t kAtOnce = 4;  // vectors that one pass over a row of sums adds
 constexpr std::size_t kTile = kPanel * kPanel;
 
 // Adds the products of two panels of `vectors` vectors to the sums of their tile.

@@ -13,7 +13,7 @@ struct Rotation {
   double sine;
 };
 
-// Turns two rows of `size` numbers.
+// Rotates two rows of `size` numbers.
 void turn(Rotation by, double* x, double* y, std::size_t size) {
   for (std::size_t k = 0; k < size; ++k) {
     const double a = x[k];
@@ -24,7 +24,7 @@ void turn(Rotation by, double* x, double* y, std::size_t size) {
 }
 
 // The smaller of the two angles that bring the value between two axes to zero: the larger one would
-// exchange them, and the sweeps would not settle.
+// exchange them, and the sweeps would not converge.
 Rotation that_clears(double first, double between, double second) {
   const double ratio = (second - first) / (2.0 * between);
   const double tangent =
@@ -36,7 +36,7 @@ Rotation that_clears(double first, double between, double second) {
 }  // namespace
 
 Eigenpairs eigenpairs_of(std::vector<double> matrix, std::size_t size) {
-  constexpr int kMostSweeps = 60;  // ten are many: the error squares with each of the last ones
+  constexpr int kMostSweeps = 60;  // ten suffice in practice: convergence is quadratic at the end
   double largest = 0.0;
   for (const double value : matrix) largest = std::max(largest, std::abs(value));
   const double negligible = largest * std::numeric_limits<double>::epsilon() * 0.01;
@@ -56,8 +56,8 @@ Eigenpairs eigenpairs_of(std::vector<double> matrix, std::size_t size) {
         double* row_i = &matrix[i * size];
         double* row_j = &matrix[j * size];
         turn(rotation, row_i, row_j, size);
-        // What the rows have become, the columns become, too; the four values where they cross were
-        // turned once and need the other turn.
+        // Rotates the columns as the rows; the four values where they cross were rotated once and
+        // need the second rotation.
         const double tangent = rotation.sine / rotation.cosine;
         row_i[i] = first - tangent * between;
         row_j[j] = second + tangent * between;

@@ -1,11 +1,11 @@
 // The door of libdiml_torch.so.
 
 #include "diml/learn/loss.h"
-#include "diml/learn/sampler.h"
-#include "diml/learn/torch_network.h"
-#include "diml/train.h"
 #include "engine/torch_plugin.h"
+#include "learn/sampler.h"
+#include "learn/torch_network.h"
 #include "training/ranks.h"
+#include "training/run_training.h"
 
 namespace diml {
 namespace {
@@ -43,8 +43,8 @@ std::unique_ptr<ProcessGroup> join(ProcessPlace place) { return training::join_r
 extern "C" __attribute__((visibility("default"))) const diml::TorchPlugin* diml_torch_plugin() {
   static const diml::TorchPlugin plugin = {diml::make_torch_network,
                                            diml::load_torchscript_network,
-                                           diml::check_training,
-                                           diml::train,
+                                           diml::training::check_run,
+                                           diml::training::run_training,
                                            diml::join,
                                            diml::losses,
                                            diml::miners,

@@ -3,26 +3,38 @@
 #include "diml/approximate_index.h"
 
 #include <algorithm>
-#include <array>
-#include <numeric>
 
+#include "base/enum_names.h"
 #include "diml/error.h"
 #include "diml/grid_store.h"
+#include "merge.h"
+#include "scan.h"
 
 namespace diml {
 namespace {
 
-constexpr std::array<const char*, 2> kKindNames = {"hnsw", "ivf-pq"};
+constexpr EnumNames<2> kKindNames = {"hnsw", "ivf-pq"};
+
+// An index passes over items that are not admitted, so that it looks at wanted * size / admitted of
+// them, and each costs it several comparisons. Where that is more than comparing all admitted ones,
+// these are compared instead.
+bool scan_is_cheaper(std::size_t admitted, std::size_t size, std::size_t wanted) {
+  constexpr double kComparisonsPerItem = 8.0;
+  const auto of = [](std::size_t count) { return static_cast<double>(count); };
+  return of(admitted) * of(admitted) <= kComparisonsPerItem * of(wanted) * of(size);
+}
+
+void put_list(const Ranking& list, Ranking& ranking, std::size_t q) {
+  std::copy(list.ids.begin(), list.ids.end(), &ranking.ids[q * ranking.depth]);
+  std::copy(list.scores.begin(), list.scores.end(), &ranking.scores[q * ranking.depth]);
+}
 
 }  // namespace
 
-const char* name_of(IndexKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+const char* name_of(IndexKind kind) { return name_in(kKindNames, kind); }
 
 IndexKind index_kind_from(std::string_view name) {
-  for (std::size_t k = 0; k < kKindNames.size(); ++k) {
-    if (name == kKindNames[k]) return static_cast<IndexKind>(k);
-  }
-  throw Error("there is no kind of index '" + std::string(name) + "': hnsw or ivf-pq");
+  return value_in<IndexKind>(kKindNames, name, "kind of index");
 }
 
 std::string index_file(const std::string& gallery_folder) {
@@ -34,26 +46,29 @@ Ranking ApproximateIndex::nearest(const CandidateRequest& request) const {
     throw Error(ErrorKind::internal, "an index needs the store that it was made of");
   }
   const std::size_t dim = request.queries.dim;
-  Ranking ranking(request.queries.count, std::min(request.depth, size()));
+  const std::size_t wanted = kOverFetch * request.depth;
+  if (request.admitted && scan_is_cheaper(request.admitted->size(), size(), wanted)) {
+    return scan_stored(request, 1);
+  }
+  const std::size_t longest = request.admitted ? longest_admitted(request) : size();
+  Ranking ranking(request.queries.count, std::min(request.depth, longest));
   for (std::size_t q = 0; q < request.queries.count; ++q) {
     const std::span<const float> query(request.queries.data + q * dim, dim);
-    std::vector<std::int64_t> ids = about_nearest(query, kOverFetch * request.depth);
+    std::vector<std::int64_t> ids = about_nearest(query, wanted, request.admitted);
     std::erase_if(ids, [&](std::int64_t id) {
       return (!request.exclude.empty() && request.exclude[q] == id) ||
              !request.snapshot->contains(id);
     });
-    std::vector<const float*> vectors;
-    for (const std::int64_t id : ids) vectors.push_back(request.snapshot->grid(id).global);
-    const std::vector<float> exact = cosines(query, vectors);
-    std::vector<std::size_t> order(ids.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-      return exact[x] != exact[y] ? exact[x] > exact[y] : ids[x] < ids[y];
-    });
-    for (std::size_t k = 0; k < std::min(ranking.depth, order.size()); ++k) {
-      ranking.ids[q * ranking.depth + k] = ids[order[k]];
-      ranking.scores[q * ranking.depth + k] = exact[order[k]];
+    if (request.admitted && ids.size() < ranking.depth) {
+      CandidateRequest alone = request;
+      alone.queries = {query.data(), 1, dim};
+      if (!request.exclude.empty()) alone.exclude = request.exclude.subspan(q, 1);
+      put_list(scan_stored(alone, 1), ranking, q);
+      continue;
     }
+    std::vector<const float*> vectors;
+    for (const std::int64_t id : ids) vectors.push_back(request.snapshot->global(id));
+    put_by_cosine(query, ids, vectors, ranking, q);
   }
   return ranking;
 }

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <mutex>
 
+#include "ascending.h"
+#include "base/threads.h"
 #include "cuda/device.h"
 #include "cuda/device_grids.h"
 #include "cuda/launch.h"
 #include "cuda/top_k.h"
 #include "diml/error.h"
 #include "diml/retriever.h"
-#include "diml/threads.h"
+#include "merge.h"
 
 namespace diml {
 namespace {
@@ -20,8 +22,8 @@ using cuda::UploadedGrids;
 constexpr std::size_t kScoresAtOnce = std::size_t{1}
                                       << 26;  // structural ones, before the best are kept
 constexpr int kLeastCapability = 80;          // of the tensor cores' product
-// The card's scores differ from cosines() in the last bits: so many more are taken, and the best of
-// them are chosen by cosines().
+// Scores of the GPU differ from cosines() in the last bits: this many more candidates are fetched,
+// and cosines() chooses the best of them.
 constexpr std::size_t kMoreCandidates = 16;
 
 struct Split {
@@ -64,6 +66,9 @@ class Source final : public CudaSource {
   Ranking nearest(const CandidateRequest& request) const override {
     const VectorsView& queries = request.queries;
     const std::size_t deeper = request.depth + kMoreCandidates;
+    // The card's kernel knows no filter: the CPU compares the admitted vectors, which gives the
+    // same list.
+    if (request.admitted) return exact_->nearest(request);
     if (queries.dim != globals_.dim ||
         (!request.exclude.empty() && request.exclude.size() != queries.count) ||
         deeper > cuda::kDeepestTopK || deeper >= globals_.count) {
@@ -123,10 +128,7 @@ class Source final : public CudaSource {
   std::vector<std::int64_t> places_of(std::span<const std::int64_t> ids) const {
     if (ids_.empty()) return {ids.begin(), ids.end()};
     std::vector<std::int64_t> places;
-    for (const std::int64_t id : ids) {
-      const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
-      places.push_back(found != ids_.end() && *found == id ? found - ids_.begin() : -1);
-    }
+    for (const std::int64_t id : ids) places.push_back(place_of(ids_, id));
     return places;
   }
 
@@ -134,24 +136,16 @@ class Source final : public CudaSource {
     Ranking ranking(queries.count, depth);
     parallel_for(queries.count, 16, threads_, [&](std::size_t begin, std::size_t end) {
       std::vector<const float*> vectors;
-      std::vector<std::size_t> order;
+      std::vector<std::int64_t> ids;
       for (std::size_t q = begin; q < end; ++q) {
         vectors.clear();
-        order.clear();
-        const std::span<const std::int64_t> found = places.ids_of(q);
-        for (std::size_t k = 0; k < found.size() && found[k] >= 0; ++k) {
-          vectors.push_back(globals_.data + static_cast<std::size_t>(found[k]) * globals_.dim);
-          order.push_back(k);
+        ids.clear();
+        for (const std::int64_t place : places.ids_of(q)) {
+          if (place < 0) break;
+          vectors.push_back(globals_.data + static_cast<std::size_t>(place) * globals_.dim);
+          ids.push_back(id_at(place));
         }
-        const std::vector<float> exact =
-            cosines({queries.data + q * queries.dim, queries.dim}, vectors);
-        std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-          return exact[x] != exact[y] ? exact[x] > exact[y] : found[x] < found[y];
-        });
-        for (std::size_t k = 0; k < std::min(depth, order.size()); ++k) {
-          ranking.ids[q * depth + k] = id_at(found[order[k]]);
-          ranking.scores[q * depth + k] = exact[order[k]];
-        }
+        put_by_cosine({queries.data + q * queries.dim, queries.dim}, ids, vectors, ranking, q);
       }
     });
     return ranking;

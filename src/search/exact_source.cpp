@@ -2,10 +2,12 @@
 #include <limits>
 #include <numeric>
 
+#include "ascending.h"
+#include "base/threads.h"
 #include "diml/candidates.h"
 #include "diml/error.h"
-#include "diml/threads.h"
 #include "merge.h"
+#include "scan.h"
 
 #if DIML_HAS_SIMD
 #include "cpu/top_k_kernel.h"
@@ -62,9 +64,18 @@ VectorSegment part_of(const VectorSegment& segment, std::size_t first, std::size
           segment.ids.subspan(first, count)};
 }
 
-std::int64_t place_of(std::span<const std::int64_t> ids, std::int64_t id) {
-  const auto found = std::lower_bound(ids.begin(), ids.end(), id);
-  return found != ids.end() && *found == id ? found - ids.begin() : -1;
+// The first place from `place` on whose id is not below `id`. Steps double, so that near ones are
+// found as fast as far ones.
+std::size_t seek(std::span<const std::int64_t> ids, std::size_t place, std::int64_t id) {
+  std::size_t step = 1;
+  while (place + step < ids.size() && ids[place + step] < id) {
+    place += step;
+    step *= 2;
+  }
+  const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(place);
+  const auto end =
+      ids.begin() + static_cast<std::ptrdiff_t>(std::min(place + step + 1, ids.size()));
+  return static_cast<std::size_t>(std::lower_bound(begin, end, id) - ids.begin());
 }
 
 // The best of one part for some of the queries.
@@ -115,6 +126,7 @@ class ExactSource final : public CandidateSource {
                     "-d ones: embed both with one model");
       }
     }
+    if (request.admitted) return nearest_admitted(request);
     Ranking ranking(queries.count, std::min(request.depth, longest_list(request.exclude)));
     if (ranking.ids.empty()) return ranking;
     CandidateRequest asked = request;
@@ -127,13 +139,16 @@ class ExactSource final : public CandidateSource {
     // Enough queries at a time that a pass over the gallery pays, few enough to keep every thread
     // busy.
     const std::size_t grain = std::clamp<std::size_t>(queries.count / (2 * threads), 1, 256);
-    parallel_for(queries.count, grain, threads_, [&](std::size_t begin, std::size_t end) {
-      std::vector<Ranking> found;
-      for (const VectorSegment& segment : segments_) {
-        if (segment.vectors.count > 0) found.push_back(search_part(segment, asked, begin, end));
-      }
-      merge(found, ranking, begin);
-    });
+    parallel_for(
+        queries.count, grain, threads_,
+        [&](std::size_t begin, std::size_t end) {
+          std::vector<Ranking> found;
+          for (const VectorSegment& segment : segments_) {
+            if (segment.vectors.count > 0) found.push_back(search_part(segment, asked, begin, end));
+          }
+          merge(found, ranking, begin);
+        },
+        request.progress);
     return ranking;
   }
 
@@ -149,10 +164,35 @@ class ExactSource final : public CandidateSource {
     return size_ - 1;
   }
 
+  // The vectors of admitted ids where they lie: nothing is copied.
+  Ranking nearest_admitted(const CandidateRequest& request) const {
+    std::vector<std::int64_t> ids;
+    std::vector<const float*> vectors;
+    for (const VectorSegment& segment : segments_) {
+      std::size_t place = 0;
+      for (const std::int64_t id : *request.admitted) {
+        place = seek(segment.ids, place, id);
+        if (place == segment.ids.size()) break;
+        if (segment.ids[place] != id) continue;
+        ids.push_back(id);
+        vectors.push_back(segment.vectors.data + place * segment.vectors.dim);
+      }
+    }
+    CandidateRequest asked = request;
+    asked.admitted.reset();
+    if (ids.size() == size_) return nearest(asked);  // all of them
+    const bool is_ascending = std::is_sorted(ids.begin(), ids.end());
+    const CandidateRequest here{request.queries, request.depth, request.exclude, nullptr, ids};
+    asked.depth = std::min(request.depth, is_ascending ? longest_admitted(here) : ids.size());
+    return scan(asked, ids, vectors, threads_);
+  }
+
   // Fewer queries than threads: each thread looks at parts of the gallery, for all of them. A
   // score is of one query and one vector, so the lists are those of a single pass, bit for bit.
   void search_in_parts(const CandidateRequest& asked, std::size_t threads, Ranking& ranking) const {
-    const std::size_t most = std::max((size_ + threads - 1) / threads, asked.depth + 1);
+    constexpr std::size_t kBetweenLooks = std::size_t{1} << 18;  // vectors, at the progress
+    const std::size_t most =
+        std::max(std::min((size_ + threads - 1) / threads, kBetweenLooks), asked.depth + 1);
     std::vector<VectorSegment> parts;
     for (const VectorSegment& segment : segments_) {
       for (std::size_t first = 0; first < segment.vectors.count; first += most) {
@@ -160,11 +200,14 @@ class ExactSource final : public CandidateSource {
       }
     }
     std::vector<Ranking> found(parts.size());
-    parallel_for(parts.size(), 1, threads_, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t p = begin; p < end; ++p) {
-        found[p] = search_part(parts[p], asked, 0, asked.queries.count);
-      }
-    });
+    parallel_for(
+        parts.size(), 1, threads_,
+        [&](std::size_t begin, std::size_t end) {
+          for (std::size_t p = begin; p < end; ++p) {
+            found[p] = search_part(parts[p], asked, 0, asked.queries.count);
+          }
+        },
+        asked.progress);
     merge(found, ranking, 0);
   }
 

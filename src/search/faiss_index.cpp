@@ -8,14 +8,15 @@
 #include <faiss/IndexHNSW.h>
 #include <faiss/IndexIVFPQ.h>
 #include <faiss/impl/FaissException.h>
+#include <faiss/impl/IDSelector.h>
 #include <faiss/impl/io.h>
 #include <faiss/index_io.h>
 
+#include "base/output_file.h"
 #include "base/sha256.h"
+#include "base/threads.h"
 #include "diml/approximate_index.h"
 #include "diml/error.h"
-#include "diml/output_file.h"
-#include "diml/threads.h"
 
 namespace diml {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 // Of each image in the graph, and candidates that are looked at when it is put there.
 constexpr int kGraphNeighbours = 32;
 constexpr int kGraphConstruction = 100;
-constexpr int kGraphSearch = 256;             // at least; never fewer than are asked for
+constexpr std::size_t kGraphSearch = 256;     // at least; never fewer than are asked for
 constexpr std::size_t kFewestForPq = 10'000;  // 39 vectors for each of 256 words, FAISS's minimum
 constexpr std::size_t kDimensionsPerByte = 4;
 constexpr std::size_t kShareProbed = 8;  // of the lists, one in so many
@@ -94,6 +95,21 @@ class FileReader final : public faiss::IOReader {
   std::FILE* file_;
 };
 
+// The places in an index whose ids are admitted.
+class AdmittedPlaces final : public faiss::IDSelector {
+ public:
+  AdmittedPlaces(std::span<const std::int64_t> ids, std::span<const std::int64_t> admitted)
+      : ids_(ids), admitted_(admitted) {}
+  bool is_member(std::int64_t place) const override {
+    return std::binary_search(admitted_.begin(), admitted_.end(),
+                              ids_[static_cast<std::size_t>(place)]);
+  }
+
+ private:
+  std::span<const std::int64_t> ids_;
+  std::span<const std::int64_t> admitted_;
+};
+
 class FaissIndex final : public ApproximateIndex {
  public:
   FaissIndex(IndexKind kind, IndexOrigin origin, std::vector<std::int64_t> ids,
@@ -104,22 +120,40 @@ class FaissIndex final : public ApproximateIndex {
   IndexOrigin origin() const override { return origin_; }
   std::size_t size() const override { return ids_.size(); }
 
-  std::vector<std::int64_t> about_nearest(std::span<const float> query,
-                                          std::size_t depth) const override {
+  std::vector<std::int64_t> about_nearest(std::span<const float> query, std::size_t depth,
+                                          Admitted admitted) const override {
     if (query.size() != static_cast<std::size_t>(index_->d)) {
       throw Error("the query has " + std::to_string(query.size()) + " dimensions, the index " +
                   std::to_string(index_->d) + ": embed it with the gallery's model");
     }
-    depth = std::min(depth, ids_.size());
+    depth = std::min(depth, admitted ? std::min(admitted->size(), ids_.size()) : ids_.size());
+    if (depth == 0) return {};
+    AdmittedPlaces places_of(ids_, admitted.value_or(std::span<const std::int64_t>()));
+    // Among many that are not admitted, as many more are looked at.
+    const double more = admitted ? static_cast<double>(ids_.size()) /
+                                       static_cast<double>(std::min(admitted->size(), ids_.size()))
+                                 : 1.0;
+    const auto widened = [&](std::size_t count, std::size_t most) {
+      return std::min(static_cast<std::size_t>(static_cast<double>(count) * more), most);
+    };
+    faiss::SearchParametersHNSW graph;
+    graph.efSearch = static_cast<int>(
+        std::max<std::size_t>(kGraphSearch, widened(std::max(depth, kGraphSearch), ids_.size())));
+    faiss::SearchParametersIVF lists;
+    const auto* of_lists = dynamic_cast<const faiss::IndexIVF*>(index_.get());
+    if (of_lists != nullptr) lists.nprobe = widened(of_lists->nprobe, of_lists->nlist);
+    faiss::SearchParameters& params =
+        kind_ == IndexKind::hnsw ? static_cast<faiss::SearchParameters&>(graph) : lists;
+    if (admitted) params.sel = &places_of;
     std::vector<float> scores(depth);
     std::vector<std::int64_t> places(depth);
-    faiss::SearchParametersHNSW graph;
-    graph.efSearch = std::max(kGraphSearch, static_cast<int>(depth));
     index_->search(1, query.data(), static_cast<std::int64_t>(depth), scores.data(), places.data(),
-                   kind_ == IndexKind::hnsw ? &graph : nullptr);
+                   &params);
     std::vector<std::int64_t> found;
     for (const std::int64_t place : places) {
-      if (place >= 0) found.push_back(ids_[static_cast<std::size_t>(place)]);
+      if (place >= 0 && (!admitted || places_of.is_member(place))) {
+        found.push_back(ids_[static_cast<std::size_t>(place)]);
+      }
     }
     return found;
   }
@@ -141,15 +175,27 @@ class FaissIndex final : public ApproximateIndex {
   std::unique_ptr<faiss::Index> index_;
 };
 
-std::unique_ptr<faiss::Index> build_graph(VectorsView vectors) {
+// Vectors between two updates of the progress.
+constexpr std::size_t kAddedAtOnce = 1'000;
+
+void add_all(faiss::Index& index, VectorsView vectors, const Progress& progress) {
+  progress(0, vectors.count);
+  for (std::size_t first = 0; first < vectors.count; first += kAddedAtOnce) {
+    const std::size_t some = std::min(kAddedAtOnce, vectors.count - first);
+    index.add(static_cast<std::int64_t>(some), vectors.data + first * vectors.dim);
+    progress(first + some, vectors.count);
+  }
+}
+
+std::unique_ptr<faiss::Index> build_graph(VectorsView vectors, const Progress& progress) {
   auto graph = std::make_unique<faiss::IndexHNSWFlat>(
       static_cast<int>(vectors.dim), kGraphNeighbours, faiss::METRIC_INNER_PRODUCT);
   graph->hnsw.efConstruction = kGraphConstruction;
-  graph->add(static_cast<std::int64_t>(vectors.count), vectors.data);
+  add_all(*graph, vectors, progress);
   return graph;
 }
 
-std::unique_ptr<faiss::Index> build_lists(VectorsView vectors) {
+std::unique_ptr<faiss::Index> build_lists(VectorsView vectors, const Progress& progress) {
   if (vectors.count < kFewestForPq) {
     throw Error("an ivf-pq index needs " + std::to_string(kFewestForPq) +
                 " images to learn from: search so few exactly, or take hnsw");
@@ -165,8 +211,9 @@ std::unique_ptr<faiss::Index> build_lists(VectorsView vectors) {
   index->cp.min_points_per_centroid = 1;  // or it prints
   index->pq.cp.min_points_per_centroid = 1;
   index->nprobe = std::max<std::size_t>(8, lists / kShareProbed);
+  progress(0, vectors.count);  // training takes most of the time and cannot be watched
   index->train(static_cast<std::int64_t>(vectors.count), vectors.data);
-  index->add(static_cast<std::int64_t>(vectors.count), vectors.data);
+  add_all(*index, vectors, progress);
   return index;
 }
 
@@ -176,13 +223,13 @@ bool has_approximate_index() { return true; }
 
 std::unique_ptr<ApproximateIndex> build_index(IndexKind kind, VectorsView vectors,
                                               std::span<const std::int64_t> ids, IndexOrigin origin,
-                                              int threads) {
+                                              int threads, const Progress& progress) {
   if (vectors.count == 0) throw Error("an index needs at least one image");
   const ThreadScope scope(threads);
   try {
     return std::make_unique<FaissIndex>(
         kind, origin, std::vector<std::int64_t>(ids.begin(), ids.end()),
-        kind == IndexKind::hnsw ? build_graph(vectors) : build_lists(vectors));
+        kind == IndexKind::hnsw ? build_graph(vectors, progress) : build_lists(vectors, progress));
   } catch (const faiss::FaissException& failure) {
     throw Error(std::string("FAISS cannot make the index: ") + failure.what());
   }

@@ -69,10 +69,16 @@ void expect_fit(const GridFormat& format, std::size_t items, const GridSetView& 
   expect_same_embedding(format, given, "what is added");
 }
 
+void expect_label(const std::string& label, const std::string& path) {
+  if (label.size() <= kLongestLabel) return;
+  throw Error(path + ": its label has " + std::to_string(label.size()) + " bytes, at most " +
+              std::to_string(kLongestLabel) + " are allowed: put long texts into the metadata");
+}
+
 std::vector<std::int64_t> GridSnapshot::ids() const {
   std::vector<std::int64_t> ids;
   ids.reserve(size());
-  visit(0, [&](std::int64_t id, std::int64_t, const void*) {
+  visit(0, [&](std::int64_t id, std::string_view, const void*) {
     ids.push_back(id);
     return true;
   });
@@ -93,15 +99,13 @@ StoredVectors GridSnapshot::vectors(std::int64_t first, const Progress& progress
   StoredVectors all;
   if (first == 0) {
     all.ids.reserve(count);
-    all.labels.reserve(count);
     all.globals.reserve(count * dim);
   }
-  visit(first, [&](std::int64_t id, std::int64_t label, const void* global) {
+  visit(first, [&](std::int64_t id, std::string_view, const void* global) {
     all.globals.resize(all.globals.size() + dim);
     std::memcpy(&all.globals[all.ids.size() * dim], global, dim * sizeof(float));
     all.ids.push_back(id);
-    all.labels.push_back(label);
-    if (progress && all.ids.size() % kBetweenReports == 0) progress(all.ids.size(), count);
+    if (all.ids.size() % kBetweenReports == 0) progress(all.ids.size(), count);
     return true;
   });
   return all;

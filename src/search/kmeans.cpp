@@ -1,4 +1,4 @@
-#include "diml/kmeans.h"
+#include "search/kmeans.h"
 
 #include <algorithm>
 #include <numeric>
@@ -59,9 +59,7 @@ std::vector<std::int64_t> kmeans(VectorsView vectors, const KMeansParams& params
             ->nearest({points_view, 1});
     const bool unchanged = nearest.ids == cluster;
     cluster = nearest.ids;
-    if (progress)
-      progress(static_cast<std::size_t>(iteration) + 1,
-               static_cast<std::size_t>(params.iterations));
+    progress(static_cast<std::size_t>(iteration) + 1, static_cast<std::size_t>(params.iterations));
     if (unchanged) break;
 
     std::vector<double> sums(params.clusters * dim, 0.0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ascending.h"
 #include "diml/error.h"
 #include "merge.h"
 
@@ -97,9 +98,8 @@ void LiveCandidates::append(StoredVectors added) {
 
 void LiveCandidates::remove(std::int64_t id) {
   for (auto& block : held_) {
-    const auto found = std::lower_bound(block->ids.begin(), block->ids.end(), id);
-    if (found == block->ids.end() || *found != id) continue;
-    const std::ptrdiff_t place = found - block->ids.begin();
+    const std::int64_t place = place_of(block->ids, id);
+    if (place < 0) continue;
     auto less = std::make_shared<HeldVectors>(*block);
     less->ids.erase(less->ids.begin() + place);
     const auto vector = less->vectors.begin() + place * static_cast<std::ptrdiff_t>(dim_);
@@ -130,14 +130,24 @@ std::size_t LiveCandidates::beside_base() const {
 
 Ranking LiveCandidates::nearest(const CandidateRequest& request) const {
   if (!base_.source) return exact_->nearest(request);
-  CandidateRequest wider = request;
-  wider.depth += removed_from_base_.size();
-  std::vector<Ranking> lists = {base_.source->nearest(wider)};
+  CandidateRequest of_base = request;
+  if (request.admitted) {
+    // What was removed is not admitted; ids of vectors in memory are higher than those of the base.
+    const std::span<const std::int64_t> all = *request.admitted;
+    const auto end = held_.empty()
+                         ? all.end()
+                         : std::lower_bound(all.begin(), all.end(), held_.front()->ids.front());
+    of_base.admitted = all.first(static_cast<std::size_t>(end - all.begin()));
+  } else {
+    of_base.depth += removed_from_base_.size();
+  }
+  std::vector<Ranking> lists = {base_.source->nearest(of_base)};
   for (std::int64_t& id : lists[0].ids) {
     if (std::binary_search(removed_from_base_.begin(), removed_from_base_.end(), id)) id = -1;
   }
   if (exact_->size() > 0) lists.push_back(exact_->nearest(request));
-  Ranking ranking(request.queries.count, std::min(request.depth, size_));
+  const std::size_t longest = request.admitted ? request.admitted->size() : size_;
+  Ranking ranking(request.queries.count, std::min(request.depth, longest));
   merge(lists, ranking, 0);
   return ranking;
 }

@@ -6,6 +6,7 @@
 
 #include "diml/error.h"
 #include "diml/grid_store.h"
+#include "item_metadata.h"
 
 namespace diml {
 namespace {
@@ -47,6 +48,7 @@ class MemorySnapshot final : public GridSnapshot {
     return record(id).thumbnail;
   }
   GridView grid(std::int64_t id) const override { return record(id).grid[0]; }
+  const float* global(std::int64_t id) const override { return grid(id).global; }
 
   void visit(std::int64_t first, const Visitor& visitor) const override {
     for (auto at = contents_->items.lower_bound(first); at != contents_->items.end(); ++at) {
@@ -60,17 +62,22 @@ class MemorySnapshot final : public GridSnapshot {
     StoreChanges all;
     all.first_new_id = contents_->changes[revision].first_new_id;
     std::set<std::int64_t> removed;
+    std::set<std::int64_t> updated;
     for (std::uint64_t r = revision; r < contents_->revision; ++r) {
-      for (const std::int64_t id : contents_->changes[r].removed) {
-        if (id < all.first_new_id) removed.insert(id);
-      }
+      const StoreChanges& change = contents_->changes[r];
+      removed.insert(change.removed.begin(), change.removed.end());
+      updated.insert(change.updated.begin(), change.updated.end());
     }
-    all.removed.assign(removed.begin(), removed.end());
+    const auto end = removed.lower_bound(all.first_new_id);
+    all.removed.assign(removed.begin(), end);
+    for (const std::int64_t id : updated) {
+      if (id < all.first_new_id && !removed.contains(id)) all.updated.push_back(id);
+    }
     return all;
   }
 
   StoreFaults verify(const Progress& progress) const override {
-    if (progress) progress(size(), size());
+    progress(size(), size());
     return {size(), {}, {}};
   }
 
@@ -108,10 +115,11 @@ class MemoryStore final : public GridStore {
     if (items.empty()) return {};
     const std::lock_guard lock(mutex_);
     auto next = std::make_shared<Contents>(*contents_);
-    StoreChanges change{next_id_, {}};
+    StoreChanges change{next_id_, {}, {}};
     std::vector<std::int64_t> ids;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const NewItem& item = items[i];
+      expect_label(item.label, item.path);
       if (const auto there = next->paths.find(item.path); there != next->paths.end()) {
         if (duplicates == Duplicates::refuse) {
           throw Error(ErrorKind::conflict,
@@ -124,7 +132,8 @@ class MemoryStore final : public GridStore {
       const std::int64_t id = next_id_ + static_cast<std::int64_t>(i);
       const GridView grid = grids[i];
       auto record = std::make_shared<Record>();
-      record->item = {id, item.path, item.label, item.metadata.empty() ? "{}" : item.metadata};
+      record->item = {id, item.path, item.label, checked_metadata(item.metadata, item.path),
+                      item.source};
       record->thumbnail = item.thumbnail;
       record->grid = GridSet(set_of({&grid, 1}));
       next->items.emplace(id, std::move(record));
@@ -136,11 +145,37 @@ class MemoryStore final : public GridStore {
     return ids;
   }
 
+  void update(std::span<const ItemUpdate> updates) override {
+    if (updates.empty()) return;
+    const std::lock_guard lock(mutex_);
+    auto next = std::make_shared<Contents>(*contents_);
+    StoreChanges change{next_id_, {}, {}};
+    for (const ItemUpdate& update : updates) {
+      const auto found = next->items.find(update.id);
+      if (found == next->items.end()) {
+        throw Error(ErrorKind::not_found,
+                    "there is no item " + std::to_string(update.id) + ": nothing was changed");
+      }
+      auto record = std::make_shared<Record>(*found->second);  // snapshots keep the old one
+      if (update.label) {
+        expect_label(*update.label, record->item.path);
+        record->item.label = *update.label;
+      }
+      if (update.metadata) {
+        record->item.metadata = checked_metadata(*update.metadata, record->item.path);
+      }
+      if (update.source) record->item.source = update.source;
+      found->second = std::move(record);
+      change.updated.push_back(update.id);
+    }
+    publish(std::move(next), std::move(change));
+  }
+
   void remove(std::span<const std::int64_t> ids) override {
     if (ids.empty()) return;
     const std::lock_guard lock(mutex_);
     auto next = std::make_shared<Contents>(*contents_);
-    StoreChanges change{next_id_, {}};
+    StoreChanges change{next_id_, {}, {}};
     for (const std::int64_t id : std::set<std::int64_t>(ids.begin(), ids.end())) {
       const auto found = next->items.find(id);
       if (found == next->items.end()) {

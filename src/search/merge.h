@@ -9,6 +9,20 @@
 
 namespace diml {
 
+// The best of scores and ids, into list `q` of the ranking: higher score first, then lower id.
+inline void put_best(std::vector<std::pair<float, std::int64_t>>& all, Ranking& ranking,
+                     std::size_t q) {
+  const std::size_t kept = std::min(all.size(), ranking.depth);
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
+                    [](const auto& x, const auto& y) {
+                      return x.first != y.first ? x.first > y.first : x.second < y.second;
+                    });
+  for (std::size_t k = 0; k < kept; ++k) {
+    ranking.scores[q * ranking.depth + k] = all[k].first;
+    ranking.ids[q * ranking.depth + k] = all[k].second;
+  }
+}
+
 // The best of several lists of the same queries, into the lists of `ranking` from query `first` on.
 // No id stands in two lists.
 inline void merge(std::span<const Ranking> lists, Ranking& ranking, std::size_t first) {
@@ -27,16 +41,18 @@ inline void merge(std::span<const Ranking> lists, Ranking& ranking, std::size_t 
         if (list.ids_of(q)[k] >= 0) all.emplace_back(list.scores_of(q)[k], list.ids_of(q)[k]);
       }
     }
-    const std::size_t kept = std::min(all.size(), ranking.depth);
-    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
-                      [](const auto& x, const auto& y) {
-                        return x.first != y.first ? x.first > y.first : x.second < y.second;
-                      });
-    for (std::size_t k = 0; k < kept; ++k) {
-      ranking.scores[(first + q) * ranking.depth + k] = all[k].first;
-      ranking.ids[(first + q) * ranking.depth + k] = all[k].second;
-    }
+    put_best(all, ranking, first + q);
   }
+}
+
+// Candidates that somebody else found, into list `q` of the ranking: by their exact cosines, ties
+// by lower id. vectors: [ids], each [dim].
+inline void put_by_cosine(std::span<const float> query, std::span<const std::int64_t> ids,
+                          std::span<const float* const> vectors, Ranking& ranking, std::size_t q) {
+  const std::vector<float> exact = cosines(query, vectors);
+  std::vector<std::pair<float, std::int64_t>> all;
+  for (std::size_t k = 0; k < ids.size(); ++k) all.emplace_back(exact[k], ids[k]);
+  put_best(all, ranking, q);
 }
 
 }  // namespace diml

@@ -16,7 +16,7 @@ namespace {
 bool has_approximate_index() { return false; }
 
 std::unique_ptr<ApproximateIndex> build_index(IndexKind, VectorsView, std::span<const std::int64_t>,
-                                              IndexOrigin, int) {
+                                              IndexOrigin, int, const Progress&) {
   refuse();
 }
 

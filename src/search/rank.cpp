@@ -1,4 +1,4 @@
-#include "diml/rank.h"
+#include "diml/candidates.h"
 
 #include <algorithm>
 #include <numeric>
@@ -6,21 +6,6 @@
 #include "diml/error.h"
 
 namespace diml {
-
-// Not in the header: a compiler may fuse the two steps in one file and not in another.
-float ScoreWeights::total(float cosine, float match) const {
-  return global * cosine + structural * match;
-}
-
-void check(const ScoreWeights& weights) {
-  constexpr float kLargest = 1e6F;
-  const auto fits = [](float weight) { return weight >= 0.0F && weight <= kLargest; };
-  if (fits(weights.global) && fits(weights.structural) &&
-      weights.global + weights.structural > 0.0F) {
-    return;
-  }
-  throw Error("the weights of the two similarities are 0 or more, one of them above 0");
-}
 
 std::vector<std::size_t> rank(std::span<const std::int64_t> ids, std::span<const float> cosines,
                               std::span<const float> structural, ScoreWeights weights) {

@@ -45,12 +45,11 @@ std::vector<std::int64_t> gallery_ids(const GridSelection& gallery) {
 
 }  // namespace
 
-Retriever::Retriever(const GridSelection& gallery, MatchParams params, std::string_view matcher,
-                     int threads)
+Retriever::Retriever(const GridSelection& gallery, MatchParams params, Backend backend, int threads)
     : grids_(gallery.grids),
       ids_(gallery_ids(gallery)),
       params_(params),
-      matcher_(make_matcher(matcher, {threads})),
+      matcher_(make_matcher(backend, {threads})),
       kept_(matcher_->keep(grids_)) {
   const VectorsView globals = globals_of(gallery, globals_);
 #if DIML_HAS_CUDA
@@ -70,7 +69,8 @@ Ranking Retriever::candidates(const GridSelection& queries, std::size_t depth,
 }
 
 Ranking Retriever::structural_candidates(const GridSelection& queries, std::size_t depth,
-                                         std::span<const std::int64_t> exclude) const {
+                                         std::span<const std::int64_t> exclude,
+                                         const Progress& progress) const {
   check_ids(queries);
   if (cuda_) return cuda_->nearest_structurally(queries, depth, exclude, params_);
   // Query by query: every list is as long as the gallery.
@@ -89,6 +89,7 @@ Ranking Retriever::structural_candidates(const GridSelection& queries, std::size
       all.ids.push_back(ids[order[k]]);
       all.scores.push_back(ScoreWeights().total(cosines[order[k]], scored.structural[order[k]]));
     }
+    progress(q + 1, queries.size());
   }
   return all;
 }
@@ -107,7 +108,8 @@ std::span<const float> ScoredRanking::structural_of(std::size_t query, std::size
 ScoredRanking match_head(const Matcher& matcher, const MatchParams& params,
                          const GridSelection& queries, const GridSetView& targets, Ranking ranking,
                          std::size_t head,
-                         const std::function<std::int64_t(std::int64_t)>& place_of) {
+                         const std::function<std::int64_t(std::int64_t)>& place_of,
+                         const Progress& progress) {
   ScoredRanking scored{std::move(ranking), 0, {}};
   scored.head = std::min(head, scored.ranking.depth);
   scored.structural.resize(queries.size() * scored.head);
@@ -124,11 +126,13 @@ ScoredRanking match_head(const Matcher& matcher, const MatchParams& params,
   }
   if (pairs.empty()) return scored;
   if (pairs.size() == scored.structural.size()) {
-    matcher.score({queries.grids, targets, pairs}, params, scored.structural);
+    matcher.score({queries.grids, targets, pairs}, params, scored.structural, {},
+                  Quantity::similarity, progress);
     return scored;
   }
   std::vector<float> scores(pairs.size());
-  matcher.score({queries.grids, targets, pairs}, params, scores);
+  matcher.score({queries.grids, targets, pairs}, params, scores, {}, Quantity::similarity,
+                progress);
   for (std::size_t k = 0; k < pairs.size(); ++k) scored.structural[places[k]] = scores[k];
   return scored;
 }

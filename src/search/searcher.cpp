@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "admitted_items.h"
 #include "diml/error.h"
 #include "diml/retriever.h"
 #include "live_candidates.h"
@@ -11,15 +12,6 @@
 
 namespace diml {
 namespace {
-
-// A base on a card is made anew when a quarter of it has changed, and not for a few. An index on
-// disk is made anew by who made it.
-constexpr std::size_t kFewChanges = 4096;
-
-bool is_outgrown(const LiveCandidates& candidates, const std::string& source) {
-  return source == "cuda" &&
-         candidates.beside_base() > std::max(kFewChanges, candidates.base()->size() / 4);
-}
 
 // One list in its final order; its items are still to be named.
 std::vector<Hit> hits_of(std::span<const std::int64_t> ids, std::span<const float> cosines,
@@ -59,7 +51,8 @@ struct Targets {
 
 // All of the grids, in the order of their totals. ids: of the grids, for ties.
 std::vector<Hit> ranked(const Matcher& matcher, const GridSetView& query, const GridSetView& grids,
-                        std::span<const std::int64_t> ids, const SearchParams& params) {
+                        std::span<const std::int64_t> ids, const SearchParams& params,
+                        const Progress& progress) {
   check(params.weights);
   std::vector<const float*> globals;
   std::vector<Pair> pairs;
@@ -69,7 +62,10 @@ std::vector<Hit> ranked(const Matcher& matcher, const GridSetView& query, const 
   }
   const std::vector<float> exact = cosines({query[0].global, query.dim}, globals);
   std::vector<float> structural(grids.size);
-  if (!pairs.empty()) matcher.score({query, grids, pairs}, params.match, structural);
+  if (!pairs.empty()) {
+    matcher.score({query, grids, pairs}, params.match, structural, {}, Quantity::similarity,
+                  progress);
+  }
   return hits_of(ids, exact, structural, params.weights, grids.size);
 }
 
@@ -78,7 +74,8 @@ std::vector<Hit> ranked(const Matcher& matcher, const GridSetView& query, const 
 Searcher::Searcher(std::shared_ptr<GridStore> store, SearcherParams params)
     : store_(std::move(store)),
       params_(std::move(params)),
-      matcher_(make_matcher(params_.matcher, {params_.threads})),
+      matcher_(make_matcher(params_.backend, {params_.threads})),
+      admitted_(std::make_unique<AdmittedItems>()),
       candidates_(make_candidates(params_.source, *store_, *store_->snapshot(), params_.threads)) {}
 
 Searcher::~Searcher() = default;
@@ -86,16 +83,31 @@ Searcher::~Searcher() = default;
 // The snapshot is taken under the lock: so no other thread brings the candidates past it.
 Searcher::Moment Searcher::now() const {
   const std::lock_guard lock(mutex_);
-  Moment moment{store_->snapshot(), nullptr};
+  Moment moment{store_->snapshot(), nullptr, nullptr};
   if (moment.snapshot->revision() != candidates_->revision()) {
     std::shared_ptr<const LiveCandidates> next = candidates_->next(*moment.snapshot);
-    if (!next || is_outgrown(*next, params_.source)) {
+    if (!next || is_outgrown(params_.source, *next)) {
       next = make_candidates(params_.source, *store_, *moment.snapshot, params_.threads);
     }
     candidates_ = std::move(next);
   }
   moment.candidates = candidates_;
   return moment;
+}
+
+// Another thread may have brought the list past the snapshot: then a newer one is taken.
+Searcher::Moment Searcher::now(const Filter& filter, const Progress& progress) const {
+  Moment moment = now();
+  if (filter.empty()) return moment;
+  while (!(moment.admitted = admitted_->of(filter, *moment.snapshot, progress))) moment = now();
+  return moment;
+}
+
+IdList Searcher::admitted(const Filter& filter, const Progress& progress) const {
+  if (filter.empty()) {
+    return std::make_shared<const std::vector<std::int64_t>>(store_->snapshot()->ids());
+  }
+  return now(filter, progress).admitted;
 }
 
 std::size_t Searcher::size() const { return now().candidates->size(); }
@@ -124,26 +136,30 @@ void Searcher::expect_shape(const GridSetView& queries) const {
 
 std::vector<std::vector<Hit>> Searcher::search(const GridSetView& queries, std::size_t top,
                                                std::span<const std::int64_t> exclude,
-                                               const SearchParams& params) const {
+                                               const SearchParams& params, const Filter& filter,
+                                               const Progress& progress) const {
   expect_shape(queries);
   check(params.weights);
   if (!exclude.empty() && exclude.size() != queries.size) {
     throw Error("as many excluded ids are needed as there are queries");
   }
-  const Moment moment = now();
+  const Moment moment = now(filter, progress);
   std::vector<float> globals;
   for (std::size_t q = 0; q < queries.size; ++q) {
     globals.insert(globals.end(), queries[q].global, queries[q].global + queries.dim);
   }
-  Ranking ranking = moment.candidates->nearest({{globals.data(), queries.size, queries.dim},
-                                                std::max(top, params.rerank),
-                                                exclude,
-                                                moment.snapshot.get()});
+  CandidateRequest request{{globals.data(), queries.size, queries.dim},
+                           std::max(top, params.rerank),
+                           exclude,
+                           moment.snapshot.get()};
+  if (moment.admitted) request.admitted = *moment.admitted;
+  request.progress = progress;
+  Ranking ranking = moment.candidates->nearest(request);
   const Targets targets(ranking, params.rerank);
   const std::vector<GridView> grids = moment.snapshot->grids(targets.ids);
-  const ScoredRanking scored =
-      match_head(*matcher_, params.match, queries, set_of(grids), std::move(ranking), params.rerank,
-                 [&](std::int64_t id) { return targets.places.at(id); });
+  const ScoredRanking scored = match_head(
+      *matcher_, params.match, queries, set_of(grids), std::move(ranking), params.rerank,
+      [&](std::int64_t id) { return targets.places.at(id); }, progress);
   std::vector<std::vector<Hit>> all;
   for (std::size_t q = 0; q < queries.size; ++q) {
     all.push_back(hits_of(scored.ranking.ids_of(q), scored.ranking.scores_of(q),
@@ -154,20 +170,21 @@ std::vector<std::vector<Hit>> Searcher::search(const GridSetView& queries, std::
 }
 
 std::vector<Hit> Searcher::rerank(const GridSetView& query, std::span<const std::int64_t> ids,
-                                  const SearchParams& params) const {
+                                  const SearchParams& params, const Progress& progress) const {
   expect_shape(query);
   const std::unique_ptr<GridSnapshot> snapshot = store_->snapshot();
   const std::vector<GridView> grids = snapshot->grids(ids);
-  std::vector<Hit> hits = ranked(*matcher_, query, set_of(grids), ids, params);
+  std::vector<Hit> hits = ranked(*matcher_, query, set_of(grids), ids, params, progress);
   for (Hit& hit : hits) hit.item = snapshot->item(hit.item.id);
   return hits;
 }
 
 std::vector<Hit> rank_grids(const Matcher& matcher, const GridSetView& query,
-                            const GridSetView& grids, const SearchParams& params) {
+                            const GridSetView& grids, const SearchParams& params,
+                            const Progress& progress) {
   std::vector<std::int64_t> places(grids.size);
   std::iota(places.begin(), places.end(), std::int64_t{0});
-  return ranked(matcher, query, grids, places, params);
+  return ranked(matcher, query, grids, places, params, progress);
 }
 
 }  // namespace diml

@@ -1,12 +1,13 @@
 #include "sources.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
 #include "diml/approximate_index.h"
-#include "diml/cuda_matcher.h"
 #include "diml/error.h"
 #include "diml/searcher.h"
+#include "match/match_on_device.h"
 #if DIML_HAS_CUDA
 #include "cuda_source.h"
 #endif
@@ -52,20 +53,34 @@ Candidates cuda_vectors(const GridStore& store, const GridSnapshot& snapshot, in
 
 bool always() { return true; }
 
+// Whether this program makes the base again when it has changed much. An index on disk is made
+// again by `diml index cache`.
+enum class Base : std::uint8_t { remade, kept };
+
 struct Source {
   const char* name;
   bool (*is_available)();
   Candidates (*make)(const GridStore&, const GridSnapshot&, int threads);
+  Base base;
 };
 
 // `index` is the approximate one that `build_index` makes, of whatever kind.
 constexpr std::array kSources = {
-    Source{"exact", always, exact},
-    Source{"index", has_approximate_index, index},
+    Source{"exact", always, exact, Base::kept},
+    Source{"index", has_approximate_index, index, Base::kept},
 #if DIML_HAS_CUDA
-    Source{"cuda", cuda::is_available, cuda_vectors},
+    Source{"cuda", cuda::is_available, cuda_vectors, Base::remade},
 #endif
 };
+
+const Source& source_named(const std::string& wanted) {
+  std::string known;
+  for (const Source& source : kSources) {
+    if (wanted == source.name) return source;
+    known += (known.empty() ? "" : ", ") + std::string(source.name);
+  }
+  throw Error("there is no source of candidates '" + wanted + "' in this build: " + known);
+}
 
 }  // namespace
 
@@ -80,12 +95,13 @@ std::vector<std::string> candidate_sources() {
 std::shared_ptr<const LiveCandidates> make_candidates(const std::string& wanted,
                                                       const GridStore& store,
                                                       const GridSnapshot& snapshot, int threads) {
-  std::string known;
-  for (const Source& source : kSources) {
-    if (wanted == source.name) return source.make(store, snapshot, threads);
-    known += (known.empty() ? "" : ", ") + std::string(source.name);
-  }
-  throw Error("there is no source of candidates '" + wanted + "' in this build: " + known);
+  return source_named(wanted).make(store, snapshot, threads);
+}
+
+bool is_outgrown(const std::string& source, const LiveCandidates& candidates) {
+  constexpr std::size_t kFewChanges = 4096;
+  return source_named(source).base == Base::remade && candidates.base() != nullptr &&
+         candidates.beside_base() > std::max(kFewChanges, candidates.base()->size() / 4);
 }
 
 }  // namespace diml

@@ -14,4 +14,8 @@ std::shared_ptr<const LiveCandidates> make_candidates(const std::string& source,
                                                       const GridStore& store,
                                                       const GridSnapshot& snapshot, int threads);
 
+// Whether so much has changed since the base was made that a new one pays: a quarter of it, and
+// more than a few thousand.
+bool is_outgrown(const std::string& source, const LiveCandidates& candidates);
+
 }  // namespace diml

@@ -11,18 +11,17 @@
 
 namespace diml::server {
 
-// The fields of an answer stand once, in a function of its struct:
+// The fields of an answer are listed once, in a function of its struct:
 //
 //   template <class Fields>
 //   void list(Fields& fields) const {
 //     fields("rank", rank, "After re-ranking, from 1");
 //   }
 //
-// AnswerWriter goes through it to write JSON, AnswerSchemas to describe it: an answer has the
-// fields of its schema, all of them and no others. What may be missing is a std::optional, null in
-// JSON.
+// AnswerWriter calls it to write JSON, AnswerSchemas to describe it: an answer has exactly the
+// fields of its schema. An optional field is a std::optional, null in JSON.
 
-// A JSON object that is sent as it was stored.
+// A JSON object, sent as it was stored.
 struct JsonText {
   std::string text = "{}";
 };
@@ -40,7 +39,7 @@ concept Listed = requires {
   Type::kName;
 };
 
-// JSON's way to write it, with quotes. What is no UTF-8 is replaced: paths may be anything.
+// The text as a JSON string, with quotes. Invalid UTF-8 is replaced: paths may contain any bytes.
 std::string quoted(const std::string& text);
 
 class AnswerWriter {
@@ -87,11 +86,11 @@ class AnswerWriter {
   }
 
  private:
-  // The shortest text that is read as the same number again.
+  // The shortest text that parses to the same number.
   template <class Number>
   void write_number(Number value) {
     if constexpr (std::is_floating_point_v<Number>) {
-      if (!std::isfinite(value)) {  // JSON has no word for it
+      if (!std::isfinite(value)) {  // JSON cannot represent it
         out_ += "null";
         return;
       }

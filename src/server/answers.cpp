@@ -24,16 +24,36 @@ std::vector<PartPairAnswer> listed(const std::vector<PartPair>& pairs, std::size
   return made;
 }
 
+std::vector<RegionAnswer> listed(const std::vector<Region>& regions) {
+  std::vector<RegionAnswer> made;
+  for (const Region& region : regions) made.push_back({region});
+  return made;
+}
+
+std::optional<PriorAnswer> answer_of(const std::optional<PriorReport>& prior) {
+  if (!prior) return std::nullopt;
+  return PriorAnswer{prior->rounds,
+                     prior->trusted(),
+                     name_of(prior->doubt),
+                     {prior->map.begin(), prior->map.end()},
+                     prior->support};
+}
+
 }  // namespace
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::optional<std::string> label_of(const Item& item) {
+  if (item.label.empty()) return std::nullopt;
+  return item.label;
+}
+
 JsonText metadata_of(const Item& item) {
   if (!item.metadata.starts_with('{') || !nlohmann::json::accept(item.metadata)) {
     throw Error(ErrorKind::damaged, "item " + std::to_string(item.id) +
-                                        " is damaged: 'diml index verify' tells of all that are");
+                                        " is damaged: 'diml index verify' lists all damaged items");
   }
   return {item.metadata};
 }
@@ -42,8 +62,13 @@ ComparisonAnswer::ComparisonAnswer(const Explanation& why)
     : score(why.score),
       cosine(why.cosine),
       total(why.total()),
-      params{name_of(why.params.marginals), why.params.transport.lambda,
-             name_of(why.params.transport.solver)},
+      params{name_of(why.params.marginals),
+             why.params.transport.lambda,
+             name_of(why.params.transport.backend),
+             name_of(why.params.prior),
+             why.weights.global,
+             why.weights.structural},
+      prior(answer_of(why.prior)),
       fallbacks{why.fallbacks.uniform_source, why.fallbacks.uniform_target,
                 why.fallbacks.log_domain},
       iterations(why.iterations),
@@ -57,6 +82,8 @@ ExplanationAnswer::ExplanationAnswer(const Explanation& why, std::size_t most_pa
       marginals{why.source_marginal, why.target_marginal},
       similarity(rows_of(why.similarity, why.target.count())),
       plan(rows_of(why.plan, why.target.count())),
+      regions(listed(why.regions)),
+      scattered(why.scattered),
       pairs(listed(why.pairs, most_pairs)),
       weakest(listed(why.weakest, why.weakest.size())),
       marginal_error(why.marginal_error) {}

@@ -8,7 +8,7 @@
 
 namespace diml::server {
 
-// What clients get, each answer with its one list of fields.
+// The answers to clients, each with its one list of fields.
 
 struct ErrorAnswer {
   static constexpr const char* kName = "Error";
@@ -30,6 +30,19 @@ struct HealthAnswer {
   }
 };
 
+struct ReadinessAnswer {
+  static constexpr const char* kName = "Readiness";
+  std::string status;
+  std::string writing;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("status", status);
+    fields("writing", writing,
+           "Whether changes of the gallery succeed: works, read-only, or 'fails: ' and why");
+  }
+};
+
 struct EmbeddingAnswer {
   static constexpr const char* kName = "Embedding";
   std::size_t rows = 0;
@@ -48,21 +61,24 @@ struct EmbeddingAnswer {
   }
 };
 
-// Sent as it was stored, if it still is JSON. Throws Error where it is damaged.
+// Sent as it was stored, if it is still JSON. Throws Error if it is damaged.
 JsonText metadata_of(const Item& item);
+
+// Null without a label.
+std::optional<std::string> label_of(const Item& item);
 
 struct ItemAnswer {
   static constexpr const char* kName = "Item";
   std::int64_t id = 0;
   std::string path;
-  std::int64_t label = 0;
+  std::optional<std::string> label;
   JsonText metadata;
 
   template <class Fields>
   void list(Fields& fields) const {
     fields("id", id);
     fields("path", path);
-    fields("label", label);
+    fields("label", label, "A word; null without a label");
     fields("metadata", metadata);
   }
 };
@@ -89,7 +105,7 @@ struct AddedAnswer {
   template <class Fields>
   void list(Fields& fields) const {
     fields("ids", ids, "In the order of the images");
-    fields("items", items, "Images that are searched now");
+    fields("items", items, "Images in the gallery now");
   }
 };
 
@@ -101,7 +117,7 @@ struct DeletedAnswer {
   template <class Fields>
   void list(Fields& fields) const {
     fields("id", id);
-    fields("items", items, "Images that are left");
+    fields("items", items, "Remaining images");
   }
 };
 
@@ -111,7 +127,7 @@ struct HitAnswer {
   std::size_t first_rank = 0;
   std::int64_t id = 0;
   std::string path;
-  std::int64_t label = 0;
+  std::optional<std::string> label;
   float global = 0.0F;
   std::optional<float> structural;
   float total = 0.0F;
@@ -120,13 +136,13 @@ struct HitAnswer {
   template <class Fields>
   void list(Fields& fields) const {
     fields("rank", rank, "After re-ranking, from 1");
-    fields("first_rank", first_rank, "Before: by the cosine, or as given");
+    fields("first_rank", first_rank, "Before re-ranking: by the cosine, or as given");
     fields("id", id);
     fields("path", path);
-    fields("label", label);
+    fields("label", label, "A word; null without a label");
     fields("global", global, "Cosine of the global vectors");
     fields("structural", structural,
-           "Structural similarity; null behind the candidates that are re-ranked");
+           "Structural similarity; null for hits that were not re-ranked");
     fields("total", total, "What the order is by");
     fields("metadata", metadata);
   }
@@ -152,7 +168,7 @@ struct HitsAnswer {
 
   template <class Fields>
   void list(Fields& fields) const {
-    fields("items", items, "Images that were searched");
+    fields("items", items, "Images that were searched: those that satisfy where");
     fields("hits", hits);
     fields("seconds", seconds);
   }
@@ -170,8 +186,8 @@ struct RankedAnswer {
   template <class Fields>
   void list(Fields& fields) const {
     fields("rank", rank, "After re-ranking, from 1");
-    fields("first_rank", first_rank, "The place among the candidates, from 1");
-    fields("id", id, "Null where candidates are grids");
+    fields("first_rank", first_rank, "Position in the list of candidates, from 1");
+    fields("id", id, "Null if candidates are grids");
     fields("global", global, "Cosine of the global vectors");
     fields("structural", structural, "Structural similarity");
     fields("total", total, "What the order is by");
@@ -195,12 +211,18 @@ struct PlanParams {
   std::string marginals;
   double lambda = 0.0;
   std::string solver;
+  std::string prior = "none";
+  float global_weight = 1.0F;
+  float structural_weight = 1.0F;
 
   template <class Fields>
   void list(Fields& fields) const {
     fields("marginals", marginals);
     fields("lambda", lambda);
     fields("solver", solver);
+    fields("prior", prior, "What was expected of the plan: none or affine");
+    fields("global_weight", global_weight);
+    fields("structural_weight", structural_weight);
   }
 };
 
@@ -218,6 +240,24 @@ struct PlanFallbacks {
   }
 };
 
+struct PriorAnswer {
+  static constexpr const char* kName = "PriorReport";
+  int rounds = 0;
+  bool trusted = false;
+  std::string doubt;
+  std::vector<double> map;
+  double support = 0.0;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("rounds", rounds, "How often the plan was solved with it");
+    fields("trusted", trusted, "If not, the plan is the one without a prior");
+    fields("doubt", doubt, "Why not: few_cells, collapsed or scattered; none");
+    fields("map", map, "x' = m0 x + m1 y + m2, y' = m3 x + m4 y + m5, from the middle of the grid");
+    fields("support", support, "How much of the flow is near the map, from 0 to 1");
+  }
+};
+
 struct ComparisonAnswer {
   static constexpr const char* kName = "Comparison";
   ComparisonAnswer() = default;
@@ -226,6 +266,7 @@ struct ComparisonAnswer {
   double cosine = 0.0;
   double total = 0.0;
   PlanParams params;
+  std::optional<PriorAnswer> prior;
   PlanFallbacks fallbacks;
   int iterations = 0;
   bool converged = false;
@@ -236,6 +277,7 @@ struct ComparisonAnswer {
     fields("cosine", cosine, "Of the global vectors");
     fields("total", total, "Their sum");
     fields("params", params);
+    fields("prior", prior, "What the prior did; null without one");
     fields("fallbacks", fallbacks);
     fields("iterations", iterations);
     fields("converged", converged);
@@ -258,6 +300,21 @@ struct PartPairAnswer {
   }
 };
 
+struct RegionAnswer {
+  static constexpr const char* kName = "Region";
+  Region region;
+
+  template <class Fields>
+  void list(Fields& fields) const {
+    fields("source", region.source, "Cells that lie side by side");
+    fields("target", region.target, "Cells that receive most of what they send");
+    fields("mass", region.mass);
+    fields("similarity", region.similarity, "Mean over the mass");
+    fields("contribution", region.contribution);
+    fields("share", region.share, "Of the score");
+  }
+};
+
 struct MarginalsAnswer {
   static constexpr const char* kName = "CellWeights";
   std::vector<double> source;
@@ -270,11 +327,11 @@ struct MarginalsAnswer {
   }
 };
 
-// What `diml explain --json` writes; docs/explain.md has the meanings.
+// The same as `diml explain --out x.json` writes; docs/explain.md has the meanings.
 struct ExplanationAnswer {
   static constexpr const char* kName = "Explanation";
   ExplanationAnswer() = default;
-  // most_pairs: how many of the strongest are listed.
+  // most_pairs: how many of the strongest pairs are listed.
   ExplanationAnswer(const Explanation& why, std::size_t most_pairs);
   ComparisonAnswer summary;
   double mean_similarity = 0.0;
@@ -283,6 +340,8 @@ struct ExplanationAnswer {
   MarginalsAnswer marginals;
   std::vector<std::vector<double>> similarity;
   std::vector<std::vector<double>> plan;
+  std::vector<RegionAnswer> regions;
+  double scattered = 0.0;
   std::vector<PartPairAnswer> pairs;
   std::vector<PartPairAnswer> weakest;
   double marginal_error = 0.0;
@@ -290,28 +349,32 @@ struct ExplanationAnswer {
   template <class Fields>
   void list(Fields& fields) const {
     summary.list(fields);
-    fields("mean_similarity", mean_similarity, "What an even flow would score");
+    fields("mean_similarity", mean_similarity, "The score of an even flow");
     fields("rows_source", source.rows);
     fields("cols_source", source.cols);
     fields("rows_target", target.rows);
     fields("cols_target", target.cols);
     fields("marginals", marginals);
     fields("similarity", similarity, "S, [source cells, target cells]");
-    fields("plan", plan, "T, of the same shape: what flows");
-    fields("pairs", pairs, "The largest contribution first");
-    fields("weakest", weakest, "Of each source cell its main pair, the smallest first");
+    fields("plan", plan, "T, of the same shape: the transport plan");
+    fields("regions", regions, "Few groups of cells, the largest contribution first");
+    fields("scattered", scattered,
+           "Contribution of the pairs in no region: with theirs, the score");
+    fields("pairs", pairs, "Largest contribution first");
+    fields("weakest", weakest,
+           "For each source cell the pair with most of its mass, smallest contribution first");
     fields("marginal_error", marginal_error);
   }
 };
 
 struct LabelAnswer {
   static constexpr const char* kName = "Label";
-  std::int64_t label = 0;
+  std::optional<std::string> label;
   std::size_t count = 0;
 
   template <class Fields>
   void list(Fields& fields) const {
-    fields("label", label);
+    fields("label", label, "A word; null without a label");
     fields("count", count);
   }
 };
@@ -320,6 +383,9 @@ struct DefaultsAnswer {
   static constexpr const char* kName = "Defaults";
   std::string marginals;
   double lambda = 0.0;
+  std::string prior;
+  float global_weight = 1.0F;
+  float structural_weight = 1.0F;
   std::size_t top = 0;
   std::size_t rerank = 0;
 
@@ -327,6 +393,9 @@ struct DefaultsAnswer {
   void list(Fields& fields) const {
     fields("marginals", marginals);
     fields("lambda", lambda);
+    fields("prior", prior);
+    fields("global_weight", global_weight);
+    fields("structural_weight", structural_weight);
     fields("top", top);
     fields("rerank", rerank);
   }
@@ -338,6 +407,18 @@ struct LimitsAnswer {
   std::size_t pixels = 0;
   std::size_t candidates = 0;
   std::size_t hits = 0;
+  double work = 0.0;
+  double seconds = 0.0;
+  std::size_t json_depth = 0;
+  std::size_t json_names = 0;
+  std::size_t json_names_of_object = 0;
+  std::size_t json_text_bytes = 0;
+  std::size_t json_values = 0;
+  std::size_t metadata_bytes = 0;
+  std::size_t metadata_depth = 0;
+  std::size_t metadata_names = 0;
+  std::size_t metadata_text_bytes = 0;
+  std::size_t metadata_values = 0;
 
   template <class Fields>
   void list(Fields& fields) const {
@@ -345,6 +426,20 @@ struct LimitsAnswer {
     fields("pixels", pixels);
     fields("candidates", candidates);
     fields("hits", hits);
+    fields("work", work,
+           "Steps of matching of one request: pairs x cells x cells x iterations; a hundred times "
+           "as many where lambda is below 0.0034");
+    fields("seconds", seconds, "That a request may wait and be computed");
+    fields("json_depth", json_depth, "Objects and lists within each other, in a request");
+    fields("json_names", json_names, "Of all objects of a request");
+    fields("json_names_of_object", json_names_of_object);
+    fields("json_text_bytes", json_text_bytes, "Of one text");
+    fields("json_values", json_values, "Of all objects and lists of a request");
+    fields("metadata_bytes", metadata_bytes, "Of the metadata of an item");
+    fields("metadata_depth", metadata_depth);
+    fields("metadata_names", metadata_names);
+    fields("metadata_text_bytes", metadata_text_bytes);
+    fields("metadata_values", metadata_values);
   }
 };
 
@@ -358,6 +453,7 @@ struct GalleryAnswer {
   std::string type;
   bool photos = false;
   bool changes = false;
+  bool originals = false;
   bool exact = false;
   double crop = 1.0;
   std::vector<LabelAnswer> labels;
@@ -375,9 +471,9 @@ struct GalleryAnswer {
     fields("type", type, "Of the numbers in a grid");
     fields("photos", photos, "Whether photos can be sent");
     fields("changes", changes, "Whether images can be added and deleted");
+    fields("originals", originals, "Whether photos are shown from their files");
     fields("exact", exact, "Whether there is exact transport");
-    fields("crop", crop,
-           "Side of the square that the network sees, of the photo's short side; 1 where unknown");
+    fields("crop", crop, "Side of the network's crop over the photo's short side; 1 if unknown");
     fields("labels", labels);
     fields("defaults", defaults);
     fields("limits", limits);

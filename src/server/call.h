@@ -10,10 +10,10 @@
 
 namespace diml::server {
 
-// A request as the routes see it: whole, within the limits, allowed.
+// A request as the routes see it: complete, within the limits, admitted.
 struct Call {
   std::map<std::string, std::string> query;
-  std::int64_t id = -1;  // where the route has {id}
+  std::int64_t id = -1;  // if the route has {id}
   std::string content_type;
   std::string body;
   std::string known_tag;  // If-None-Match

@@ -2,6 +2,7 @@
 
 #include "diml/explain.h"
 #include "routes.h"
+#include "work_budget.h"
 
 namespace diml::server {
 namespace {
@@ -9,12 +10,12 @@ namespace {
 // Both plans by one call: match().
 MatchParams match_of(const PairRequest& asked) {
   MatchParams match = asked.match;
-  match.transport.solver = is_available(Solver::cpu) ? Solver::cpu : Solver::reference;
+  match.transport.backend = Backend::fastest;
   if (asked.plan == Plan::entropic) return match;
-  if (!is_available(Solver::exact)) {
-    throw Refusal(422, "this server was built without exact transport: take 'entropic'");
+  if (!is_available(Backend::exact)) {
+    throw Refusal(422, "this server was built without exact transport: use 'entropic'");
   }
-  match.transport.solver = Solver::exact;
+  match.transport.backend = Backend::exact;
   return match;
 }
 
@@ -22,6 +23,9 @@ MatchParams match_of(const PairRequest& asked) {
 template <class Answer>
 auto explained(Service& service, const Call& call, const PairRequest& asked, Answer answer) {
   const MatchParams match = match_of(asked);
+  const Backend backend = match.transport.backend;
+  expect_affordable(service, 1, match,
+                    backend == Backend::fastest ? fastest_of_one_pair() : backend, "pairs");
   struct Subjects {
     Subject source;
     Subject target;
@@ -29,7 +33,7 @@ auto explained(Service& service, const Call& call, const PairRequest& asked, Ans
   Subjects both = service.work(call, [&] {
     return Subjects{service.subject(asked.source), service.subject(asked.target)};
   });
-  // Two photos go through the network together.
+  // Two photos are embedded in one batch.
   if (both.source.crop && both.target.crop) {
     std::vector<Crop> crops;
     crops.push_back(std::move(*both.source.crop));
@@ -37,13 +41,14 @@ auto explained(Service& service, const Call& call, const PairRequest& asked, Ans
     const GridSet grids = service.embed(call, std::move(crops));
     return service.work(call, [&] {
       const GridSetView view = grids.view();
-      return answer(explain(view[0], view[1], match));
+      return answer(explain(view[0], view[1], match, asked.weights));
     });
   }
   const GridSet source = service.grid_of(call, std::move(both.source));
   const GridSet target = service.grid_of(call, std::move(both.target));
-  return service.work(call,
-                      [&] { return answer(explain(source.view()[0], target.view()[0], match)); });
+  return service.work(call, [&] {
+    return answer(explain(source.view()[0], target.view()[0], match, asked.weights));
+  });
 }
 
 Answered<ComparisonAnswer> compare(Service& service, const Call& call, const PairRequest& asked) {
@@ -65,7 +70,7 @@ std::vector<Route> compare_routes() {
       route("POST", "/v1/compare", compare,
             {.summary = "How similar two images are: ids, photos or grids", .refusals = {404}}),
       route("POST", "/v1/explain", explain_pair,
-            {.summary = "Why: every pair of cells with what it adds to the score",
+            {.summary = "Why: every pair of cells with its contribution to the score",
              .refusals = {404}}),
   };
 }

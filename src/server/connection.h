@@ -1,6 +1,7 @@
 #pragma once
 
-#include <atomic>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,49 +10,45 @@
 
 namespace diml::server {
 
-// A client's socket, with a bound on everything the client may do: how long a request takes to
-// arrive, how large its head is, how long the answer takes to leave.
+// A client's socket. Nothing here waits: the Front waits for all sockets together.
 class Connection {
  public:
-  // Owns the socket.
-  Connection(int socket, const ServerLimits& limits, const std::atomic<bool>& stopping);
+  // Owns the socket, which does not block. peer: the client's address, see ServedRequest.
+  Connection(int socket, std::string peer);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Whether a request begins; false when the client is gone, idle for long, or the server stops.
-  bool wait_for_request();
-  // Up to and with the empty line; "" where the client is gone. Throws Refusal.
-  std::string read_head();
+  int socket() const { return socket_; }
+  const std::string& peer() const { return peer_; }
 
-  // What has arrived behind the head and was not taken: of the body, or of the next request.
+  // Takes what has arrived, up to a block.
+  enum class Got { bytes, nothing, end };
+  Got receive();
+  // The head including the empty line, if it has arrived. Throws Refusal if it is too large.
+  std::optional<std::string> take_head(std::size_t most);
+  // Bytes that have arrived and are not yet consumed: of the body, or of the next request.
   std::string_view unread() const { return std::string_view(arrived_).substr(taken_); }
   void take(std::size_t bytes) { taken_ += bytes; }
-  // Waits for more of it; false where the client is gone. Throws Refusal 408.
-  bool receive();
+  // Frees the memory of what was consumed.
+  void tidy();
 
-  // Whether nobody waits for the answer: the client has closed its side, and sent nothing else.
+  // Whether the client has disconnected: it has closed its side and sent nothing else.
   bool client_is_gone() const;
 
-  // From here on time runs for the answer.
-  void begin_answer();
-  // Both parts in one packet where they fit; false where the client does not take them.
-  bool write(std::string_view first, std::string_view second = {});
-
-  // So that the client gets the answer even while it is still sending: what it sends is read for a
-  // moment and dropped.
-  void close(double linger_seconds);
+  // Sends what the socket takes now, both parts in one packet if they fit. Returns how many bytes;
+  // none if the client is gone.
+  std::optional<std::size_t> write(std::string_view first, std::string_view second = {});
+  // Nothing follows. What the client is still sending must be received, or it does not get the
+  // answer.
+  void end_writing();
 
  private:
-  enum class Ready { yes, late };
-  Ready wait_for(short events, Clock::time_point until) const;
-
   int socket_;
-  const ServerLimits& limits_;
-  const std::atomic<bool>& stopping_;
-  Clock::time_point deadline_;
+  std::string peer_;
   std::string arrived_;
   std::size_t taken_ = 0;
+  std::size_t looked_at_ = 0;  // of unread(), without the end of a head
 };
 
 }  // namespace diml::server

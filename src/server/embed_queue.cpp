@@ -27,6 +27,7 @@ GridSet EmbedQueue::embed(const Patience& patience, std::vector<Crop> crops) {
   std::vector<std::shared_ptr<Photo>> photos;
   for (std::size_t i = 0; i < crops.size(); ++i) {
     photos.push_back(std::make_shared<Photo>());
+    photos.back()->client = patience.client;
     photos.back()->crop = std::move(crops[i]);
     photos.back()->grids = &grids;
     photos.back()->place = i;
@@ -39,19 +40,25 @@ GridSet EmbedQueue::embed(const Patience& patience, std::vector<Crop> crops) {
   if (line_.size() + photos.size() > most_waiting_) {
     throw Refusal(kBusy, "too many photos wait for the network: try again in a moment");
   }
-  line_.insert(line_.end(), photos.begin(), photos.end());
+  const auto is_mine = [&](const auto& one) {
+    return std::find(photos.begin(), photos.end(), one) != photos.end();
+  };
+  try {
+    for (const auto& photo : photos) line_.push(patience.client, photo);
+  } catch (...) {
+    line_.remove_if(patience.client, is_mine);  // they refer to `grids`
+    throw;
+  }
   arrived_.notify_one();
   const Waited waited = wait_with(patience, done_, lock, [&] { return all(begun); });
   if (waited != Waited::ready) {
-    std::erase_if(line_, [&](const auto& one) {
-      return std::find(photos.begin(), photos.end(), one) != photos.end();
-    });
-    // Those that have begun write into `grids`.
+    line_.remove_if(patience.client, is_mine);
+    // Started photos write into `grids`.
     done_.wait(lock, [&] {
       return all([&](const auto& photo) { return photo->state != Photo::State::running; });
     });
-    if (waited == Waited::gone) throw Refusal(kGone, "the client went away");
-    throw Refusal(kBusy, "the network did not come to it in time: try again in a moment");
+    if (waited == Waited::gone) throw Refusal(kGone, "the client disconnected");
+    throw Refusal(kBusy, "the photo waited too long for the network: try again in a moment");
   }
   done_.wait(lock, [&] { return all(ended); });
   for (const auto& photo : photos) {
@@ -60,21 +67,41 @@ GridSet EmbedQueue::embed(const Patience& patience, std::vector<Crop> crops) {
   return grids;
 }
 
+// One photo of each client, then the second of each: whoever sends many does not keep out others.
+std::vector<std::shared_ptr<EmbedQueue::Photo>> EmbedQueue::next_batch() {
+  std::vector<std::shared_ptr<Photo>> batch;
+  batch.reserve(embedder_->params().batch);
+  const auto of_client = [&](const std::string& client) {
+    return static_cast<double>(std::count_if(
+        batch.begin(), batch.end(), [&](const auto& photo) { return photo->client == client; }));
+  };
+  while (!line_.empty() && batch.size() < embedder_->params().batch) {
+    batch.push_back(*line_.pop(of_client));
+    batch.back()->state = Photo::State::running;
+  }
+  return batch;
+}
+
 void EmbedQueue::serve() {
   std::unique_lock lock(mutex_);
   while (true) {
     arrived_.wait(lock, [&] { return closed_ || !line_.empty(); });
     if (line_.empty()) return;
     std::vector<std::shared_ptr<Photo>> batch;
-    while (!line_.empty() && batch.size() < embedder_->batch()) {
-      batch.push_back(std::move(line_.front()));
-      line_.pop_front();
-      batch.back()->state = Photo::State::running;
+    try {
+      batch = next_batch();
+    } catch (const std::exception&) {
+      // One photo is refused, so that the queue moves on.
+      const std::shared_ptr<Photo> photo = *line_.pop([](const std::string&) { return 0.0; });
+      photo->failure = std::current_exception();
+      photo->state = Photo::State::done;
+      done_.notify_all();
+      continue;
     }
     ++count_.batches;
     count_.images += batch.size();
     lock.unlock();
-    done_.notify_all();  // whoever waits for it to begin
+    done_.notify_all();  // wakes threads that wait for it to start
     try {
       embed_batch(batch);
     } catch (...) {

@@ -1,18 +1,18 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
 
-#include "diml/gallery_embedder.h"
+#include "diml/gallery_images.h"
+#include "fair_line.h"
 #include "patience.h"
 
 namespace diml::server {
 
-// Photos of all requests go through the network together: one thread takes whatever waits, up to a
-// batch of the embedder's. A photo that comes alone is run alone.
+// Photos of all requests are embedded together: one thread takes the waiting photos, up to one
+// batch of the embedder, in turn by client. A single photo runs alone.
 class EmbedQueue {
  public:
   EmbedQueue(GridFormat format, std::unique_ptr<Embedder> embedder, std::size_t most_waiting);
@@ -20,7 +20,7 @@ class EmbedQueue {
   EmbedQueue(const EmbedQueue&) = delete;
   EmbedQueue& operator=(const EmbedQueue&) = delete;
 
-  // What is kept of a photo until the network comes to it. From any thread.
+  // The crop of a photo, to be queued for the network. From any thread.
   Crop crop(const Image& whole) const { return embedder_->crop(whole); }
   // Grids of the gallery's kind, in the order of the photos. Refusal kBusy or kGone as in Workers.
   GridSet embed(const Patience& patience, std::vector<Crop> crops);
@@ -36,6 +36,7 @@ class EmbedQueue {
 
  private:
   struct Photo {
+    std::string client;
     Crop crop;
     GridSet* grids = nullptr;  // where its grid goes
     std::size_t place = 0;
@@ -43,6 +44,7 @@ class EmbedQueue {
     enum class State { waiting, running, done } state = State::waiting;
   };
   void serve();
+  std::vector<std::shared_ptr<Photo>> next_batch();
   void embed_batch(const std::vector<std::shared_ptr<Photo>>& batch);
 
   GridFormat format_;
@@ -51,7 +53,7 @@ class EmbedQueue {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::condition_variable done_;
-  std::deque<std::shared_ptr<Photo>> line_;
+  FairLine<std::shared_ptr<Photo>> line_;
   Count count_;
   bool closed_ = false;
   std::thread thread_;

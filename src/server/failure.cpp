@@ -37,11 +37,11 @@ int status_of(ErrorKind kind) {
 }
 
 Failure failure_of(const std::exception_ptr& thrown) {
-  constexpr const char* kMistake = "the server made a mistake: please report what you sent";
+  constexpr const char* kMistake = "internal error of the server: please report the request";
   try {
     std::rethrow_exception(thrown);
   } catch (const Refusal& refusal) {
-    return failed(refusal.status(), refusal.line(), refusal.line(), refusal.headers());
+    return failed(refusal.status(), refusal.line(), refusal.cause(), refusal.headers());
   } catch (const Error& error) {
     const bool ours = error.kind() == ErrorKind::internal;
     return failed(status_of(error.kind()), ours ? kMistake : error.what(), error.what());
@@ -51,7 +51,7 @@ Failure failure_of(const std::exception_ptr& thrown) {
   } catch (const std::exception& error) {
     return failed(500, kMistake, error.what());
   } catch (...) {
-    return failed(500, kMistake, "an exception of no known kind");
+    return failed(500, kMistake, "an exception of unknown type");
   }
 }
 

@@ -8,13 +8,13 @@
 
 namespace diml::server {
 
-// The HTTP status of each kind of error, wherever a route does not know better.
+// The HTTP status of each kind of error, unless a route sets its own.
 int status_of(ErrorKind kind);
 
-// What became of a request that threw.
+// The result of a request that threw.
 struct Failure {
-  Reply reply;        // what the client is told
-  std::string cause;  // what the log is told: the error's own words
+  Reply reply;        // the answer to the client
+  std::string cause;  // for the log: the error's message
 };
 Failure failure_of(const std::exception_ptr& thrown);
 

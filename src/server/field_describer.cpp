@@ -1,3 +1,4 @@
+#include "diml/grid_store.h"
 #include "request_fields.h"
 #include "schemas.h"
 
@@ -13,11 +14,12 @@ void FieldDescriber::whole(const char* name, std::size_t value, Range<std::size_
                     .meaning = meaning});
 }
 
-void FieldDescriber::integer(const char* name, std::optional<std::int64_t> value,
-                             const char* meaning) {
-  Document schema = {{"type", "integer"}, {"format", "int64"}};
-  if (value) schema["default"] = *value;
-  fields.push_back({.name = name, .schema = schema, .meaning = meaning});
+void FieldDescriber::label(const char* name, const std::optional<std::string>&,
+                           const char* meaning) {
+  fields.push_back(
+      {.name = name,
+       .schema = {{"type", "string"}, {"maxLength", kLongestLabel}, {"nullable", true}},
+       .meaning = meaning});
 }
 
 void FieldDescriber::number(const char* name, double value, Range<double> range,
@@ -46,6 +48,15 @@ void FieldDescriber::text(const char* name, const std::string&, std::size_t long
                           const char* meaning) {
   fields.push_back(
       {.name = name, .schema = {{"type", "string"}, {"maxLength", longest}}, .meaning = meaning});
+}
+
+// In a query string, the list is one JSON text.
+void FieldDescriber::conditions(const char* name, const Filter&, const char* meaning) {
+  const Document one = {{"type", "string"}, {"maxLength", kLongestCondition}};
+  fields.push_back({.name = name,
+                    .kind = Field::Kind::list,
+                    .schema = {{"type", "array"}, {"maxItems", kMostConditions}, {"items", one}},
+                    .meaning = meaning});
 }
 
 void FieldDescriber::object(const char* name, const Json*, const char* meaning) {

@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "cors.h"
 #include "page.h"
 
 namespace diml::server {
 namespace {
-
-// In the same time however much of it is right.
-bool same_secret(const std::string& given, const std::string& secret) {
-  unsigned difference = given.size() == secret.size() ? 0U : 1U;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    difference |= static_cast<unsigned char>(given[i]) ^
-                  static_cast<unsigned char>(secret[i % secret.size()]);
-  }
-  return difference == 0;
-}
 
 std::string without_port(const std::string& host) {
   const std::size_t colon = host.rfind(':');
@@ -29,42 +20,64 @@ bool is_loopback(const std::string& name) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-// A page of another site must not reach a server on this machine through the browser: neither by
-// sending forms to it, nor by a name of its own that resolves to 127.0.0.1.
-void expect_own_site(const Head& head, const ServerParams& params) {
-  const std::string host = head.header("host");
-  if (params.token.empty() && is_loopback(params.host) && !host.empty() &&
-      !is_loopback(without_port(host))) {
-    throw Refusal(421, "this server is for this machine: call it localhost or 127.0.0.1");
-  }
-  const std::string origin = head.header("origin");
-  const std::size_t scheme = origin.find("://");
-  if (!origin.empty() &&
-      (scheme == std::string::npos || origin.substr(scheme + 3) != head.header("host"))) {
-    throw Refusal(403, "a page of another site may not ask this server");
-  }
+// Names that no page of another site can have, and those that the server was told.
+bool is_own_name(const std::string& name, const ServerParams& params) {
+  const auto is_it = [&](const std::string& told) {
+    const std::string host = lower_case(told);
+    return name == host || name == "[" + host + "]";
+  };
+  const bool is_any = params.host == "0.0.0.0" || params.host == "::" || !params.socket.empty();
+  return is_loopback(name) || (!is_any && is_it(params.host)) ||
+         std::any_of(params.allowed_hosts.begin(), params.allowed_hosts.end(), is_it);
 }
 
 }  // namespace
 
-const Route* admit(const Head& head, const ServerParams& params, std::int64_t& id) {
-  expect_own_site(head, params);
+// A page of another site must not reach this server through a visitor's browser: neither by
+// submitting forms, nor by DNS rebinding (a name of the site that suddenly means this address).
+// Against rebinding, a token helps as well: the browser has none for that name.
+void expect_own_site(const Head& head, const ServerParams& params, bool needs_token) {
+  const std::string host = head.header("host");
+  const bool is_checked = !needs_token || !params.allowed_hosts.empty();
+  if (is_checked && !host.empty() && !is_own_name(without_port(host), params)) {
+    throw Refusal(421,
+                  "this server does not answer to this host name, only to localhost and to names "
+                  "that it was told (--allow-host)");
+  }
+  const std::string origin = head.header("origin");
+  if (is_allowed_origin(origin, params)) return;
+  const std::size_t scheme = origin.find("://");
+  if (!origin.empty() && (scheme == std::string::npos ||
+                          lower_case(origin.substr(scheme + 3)) != head.header("host"))) {
+    throw Refusal(403, "requests from a page of another site are refused");
+  }
+}
+
+Admitted admit(const Head& head, const ServerParams& params, Keys& keys,
+               const std::string& client) {
+  Admitted admitted;
+  const bool needs_token = keys.any();
+  expect_own_site(head, params, needs_token);
   const std::string path = head.path();
   const bool is_page =
       find_page_file(path) != nullptr && (head.method == "GET" || head.method == "HEAD");
-  const Route* route = is_page ? nullptr : &find_route(head.method, path, id);
-  if (head.method != "POST" && head.has_body()) {
+  const Route* route = is_page ? nullptr : &find_route(head.method, path, admitted.id);
+  if (head.method != "POST" && head.method != "PATCH" && head.has_body()) {
     throw Refusal(400, "the request has a body, which " + head.method + " does not take here");
   }
-  if (is_page || route->words.access == Access::open) return route;
-  if (!params.token.empty() &&
-      !same_secret(head.header("authorization"), "Bearer " + params.token)) {
-    throw Refusal(401, "this server wants its token: send the header Authorization: Bearer TOKEN");
+  admitted.route = route;
+  if (is_page || route->words.access == Access::open) return admitted;
+  if (needs_token) {
+    const Keys::Holder holder = keys.holder(head.header("authorization"), client);
+    admitted.token = holder.name;
+    if (route->words.access == Access::change && holder.rights == TokenRights::read) {
+      throw Refusal(403, "this token may read only: items need one that may write");
+    }
   }
   if (route->words.access == Access::change && params.changes == ItemChanges::refused) {
-    throw Refusal(403, "this server does not change its gallery: it was started with --read-only");
+    throw Refusal(403, "this server is read-only: items cannot be added, changed or deleted");
   }
-  return route;
+  return admitted;
 }
 
 }  // namespace diml::server

@@ -1,13 +1,24 @@
 #pragma once
 
 #include "head.h"
+#include "keys.h"
 #include "routes.h"
 
 namespace diml::server {
 
-// Whether this request may come in, judged by its head alone, before its body is read: the token,
-// other sites' pages in a browser, routes that are not there. Throws Refusal. Null for files of the
-// page; id: what stands for {id}.
-const Route* admit(const Head& head, const ServerParams& params, std::int64_t& id);
+// Refuses names that are not this server's, and pages of other sites in a browser unless their
+// origin is allowed. needs_token: see ServerParams::allowed_hosts. Throws Refusal.
+void expect_own_site(const Head& head, const ServerParams& params, bool needs_token);
+
+struct Admitted {
+  const Route* route = nullptr;  // null for files of the page
+  std::int64_t id = -1;          // the value of {id}
+  std::string token{};           // the name of the one that was shown
+};
+
+// Admits or refuses a request by its head, before its body is read: the host's name, the token and
+// its rights, pages of other sites in a browser, unknown routes. client: who has shown wrong
+// tokens. Throws Refusal.
+Admitted admit(const Head& head, const ServerParams& params, Keys& keys, const std::string& client);
 
 }  // namespace diml::server

@@ -11,17 +11,12 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::size_t kMostHeaders = 100;
-// Said twice they would mean one thing to us and another to a proxy in front of us.
+// If one of these occurs twice, a proxy could understand the request differently than we do.
 constexpr std::array kSaidOnce = {"authorization", "content-encoding", "content-length",
                                   "content-type",  "expect",           "host",
                                   "origin",        "transfer-encoding"};
 
 [[noreturn]] void refuse(const std::string& why) { throw Refusal(400, "the request " + why); }
-
-bool is_token_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
 
 bool is_token(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_token_character);
@@ -29,14 +24,6 @@ bool is_token(std::string_view text) {
 
 bool is_visible(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
-}
-
-std::string lower(std::string_view text) {
-  std::string made(text);
-  for (char& c : made) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return made;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -60,60 +47,87 @@ void parse_request_line(std::string_view line, const ServerLimits& limits, Head&
     throw Refusal(414, "the address is longer than " + std::to_string(limits.target) + " bytes");
   }
   if (!target.starts_with('/') || !is_visible(target)) refuse("needs a path that begins with /");
+  if (target.find('#') != std::string_view::npos) refuse("has a # in its address");
   head.method = method;
   head.target = target;
   head.version = version == "HTTP/1.0" ? HttpVersion::http_1_0 : HttpVersion::http_1_1;
 }
 
 void take_header(std::string_view line, Head& head) {
-  const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
-    refuse("has a header without a name");
-  }
-  const std::string_view value = trimmed(line.substr(colon + 1));
-  if (std::any_of(value.begin(), value.end(),
-                  [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; })) {
-    refuse("has control characters in a header");
-  }
-  const std::string name = lower(line.substr(0, colon));
-  if (!head.headers.emplace(name, value).second &&
-      std::find(kSaidOnce.begin(), kSaidOnce.end(), name) != kSaidOnce.end()) {
+  const auto [name, value] = header_of(line);
+  const auto [there, is_new] = head.headers.emplace(name, value);
+  // Each proxy may add a header of its own; they count as one list.
+  if (!is_new && name == "x-forwarded-for") there->second.append(", ").append(value);
+  if (!is_new && std::find(kSaidOnce.begin(), kSaidOnce.end(), name) != kSaidOnce.end()) {
     refuse("says '" + name + "' twice");
   }
 }
 
+// A name or an address, and perhaps a port.
+bool is_host(std::string_view text) {
+  std::string_view name = text;
+  const std::size_t colon = text.rfind(':');
+  const bool has_port = colon != std::string_view::npos && text.find(']', colon) == text.npos;
+  if (has_port) {
+    const std::string_view port = text.substr(colon + 1);
+    if (port.size() > 5 ||
+        !std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+      return false;
+    }
+    name = text.substr(0, colon);
+  }
+  const bool is_address = name.starts_with('[') && name.ends_with(']');
+  if (is_address) name = name.substr(1, name.size() - 2);
+  const std::string_view others = is_address ? ":." : "-._~";
+  return !name.empty() && std::all_of(name.begin(), name.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || others.find(c) != others.npos;
+  });
+}
+
+// Browsers always say whom they ask; gate.cpp relies on it.
+void take_host(Head& head) {
+  const auto found = head.headers.find("host");
+  if (found == head.headers.end()) {
+    if (head.version == HttpVersion::http_1_0) return;
+    refuse("has no Host header: send exactly one");
+  }
+  found->second = lower_case(found->second);
+  if (!is_host(found->second)) refuse("has a Host that is no name or address with a port");
+}
+
 void take_body_size(const ServerLimits& limits, Head& head) {
-  const std::string encoding = lower(head.header("transfer-encoding"));
+  const std::string encoding = lower_case(head.header("transfer-encoding"));
   const std::string length = head.header("content-length");
   if (head.headers.contains("transfer-encoding")) {
-    if (encoding != "chunked") throw Refusal(501, "the transfer encoding may be chunked, no other");
+    if (encoding != "chunked")
+      throw Refusal(501, "the only supported transfer encoding is chunked");
     if (head.headers.contains("content-length")) {
-      refuse("has a length and is chunked: one of the two");
+      refuse("has a Content-Length and is chunked: use one of the two");
     }
-    if (head.version == HttpVersion::http_1_0) refuse("is chunked, which HTTP/1.0 does not know");
+    if (head.version == HttpVersion::http_1_0)
+      refuse("is chunked, which HTTP/1.0 does not support");
     head.chunked = true;
   }
   if (head.headers.contains("content-length")) {
     const char* end = length.data() + length.size();
     const auto [stopped, error] = std::from_chars(length.data(), end, head.content_length);
     if (error == std::errc::result_out_of_range) head.content_length = UINT64_MAX;
-    if (length.empty() || stopped != end) refuse("has a Content-Length that is no number");
+    if (length.empty() || stopped != end) refuse("has a Content-Length that is not a number");
   }
   if (head.content_length > limits.body) {
     throw Refusal(413, "the body is larger than the " + std::to_string(limits.body) +
-                           " bytes that are allowed: send less, or start the server with "
-                           "--most-megabytes");
+                           " bytes that are allowed: send less, or raise the server's limit");
   }
-  const std::string packed = lower(head.header("content-encoding"));
+  const std::string packed = lower_case(head.header("content-encoding"));
   if (!packed.empty() && packed != "identity") {
-    throw Refusal(415, "the body is packed (" + packed + "): send it as it is");
+    throw Refusal(415, "the body is compressed (" + packed + "): send it uncompressed");
   }
 }
 
 void take_expectation(Head& head) {
   if (!head.headers.contains("expect")) return;
-  if (lower(head.header("expect")) != "100-continue") {
-    throw Refusal(417, "this server knows no expectation but 100-continue");
+  if (lower_case(head.header("expect")) != "100-continue") {
+    throw Refusal(417, "the only supported expectation is 100-continue");
   }
   head.expects_continue = head.version == HttpVersion::http_1_1 && head.has_body();
 }
@@ -128,7 +142,7 @@ std::string decoded(std::string_view text) {
     unsigned value = 0;
     const char* digits = text.data() + i + 1;
     if (i + 2 >= text.size() || std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) {
-      refuse("has an address with a broken %");
+      refuse("has an address with an invalid %");
     }
     made += static_cast<char>(value);
     i += 2;
@@ -137,6 +151,32 @@ std::string decoded(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_token_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string made(text);
+  for (char& c : made) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return made;
+}
+
+std::pair<std::string, std::string> header_of(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
+    refuse("has a header without a name");
+  }
+  const std::string_view value = trimmed(line.substr(colon + 1));
+  if (std::any_of(value.begin(), value.end(),
+                  [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; })) {
+    refuse("has control characters in a header");
+  }
+  return {lower_case(line.substr(0, colon)), std::string(value)};
+}
 
 std::map<std::string, std::string> Head::query() const {
   std::map<std::string, std::string> fields;
@@ -151,7 +191,7 @@ std::map<std::string, std::string> Head::query() const {
     const std::string name = decoded(one.substr(0, equals));
     const std::string value = decoded(one.substr(std::min(equals + 1, one.size())));
     if (!fields.emplace(name, value).second) {
-      throw Refusal(400, "'" + name.substr(0, 40) + "' stands twice in the address");
+      throw Refusal(400, "'" + name.substr(0, 40) + "' is in the address twice");
     }
   }
   return fields;
@@ -162,7 +202,7 @@ Head parse_head(std::string_view text, const ServerLimits& limits) {
   std::size_t lines = 0;
   while (true) {
     const std::size_t end = text.find(kLineEnd);
-    if (end == std::string_view::npos) refuse("is cut off");
+    if (end == std::string_view::npos) refuse("is incomplete");
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end + kLineEnd.size());
     if (line.empty() && lines > 0) break;
@@ -173,6 +213,7 @@ Head parse_head(std::string_view text, const ServerLimits& limits) {
       take_header(line, head);
     }
   }
+  take_host(head);
   take_body_size(limits, head);
   take_expectation(head);
   return head;

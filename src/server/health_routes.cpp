@@ -1,4 +1,4 @@
-// About the server itself: what it serves, how it is, how busy.
+// About the server itself: its gallery, health and load.
 
 #include <filesystem>
 
@@ -6,6 +6,7 @@
 #include "diml/version.h"
 #include "openapi.h"
 #include "routes.h"
+#include "search/item_metadata.h"
 
 namespace diml::server {
 namespace {
@@ -14,10 +15,15 @@ Answered<HealthAnswer> healthz(Service&, const Call&, const NoFields&) {
   return Answered(HealthAnswer{"ok"});
 }
 
-Answered<HealthAnswer> readyz(Service& service, const Call&, const NoFields&) {
+// A server that cannot write still answers searches, so it stays ready.
+Answered<ReadinessAnswer> readyz(Service& service, const Call&, const NoFields&) {
   if (service.stopping) throw Refusal(kBusy, "the server is about to stop");
-  (void)service.gallery->snapshot()->revision();  // throws where the gallery cannot be read
-  return Answered(HealthAnswer{"ready"});
+  (void)service.gallery->snapshot()->revision();  // throws if the gallery cannot be read
+  const std::string fault = service.writes.fault();
+  const bool refused = service.params.changes == ItemChanges::refused;
+  return Answered(ReadinessAnswer{"ready", refused         ? "read-only"
+                                           : fault.empty() ? "works"
+                                                           : "fails: " + fault});
 }
 
 Reply openapi(Service& service, const Call&, const NoFields&) {
@@ -29,13 +35,33 @@ std::string name_of_gallery(const GridStore& gallery) {
   return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
 }
 
-// The side of what the network sees, of the photo's short side; 1 where the gallery does not know.
+// The side of the network's crop as a fraction of the photo's short side; 1 if the gallery does not
+// know it.
 double crop_of(const GridFormat& format) {
   if (!format.embedding.contains("crop") || !format.embedding.contains("resize")) return 1.0;
   Preprocessing seen;
   from_text({{"crop", format.embedding.at("crop")}, {"resize", format.embedding.at("resize")}},
             seen);
   return static_cast<double>(seen.crop) / static_cast<double>(seen.resize);
+}
+
+LimitsAnswer limits_of(const ServerLimits& limits) {
+  return {.body_bytes = limits.body,
+          .pixels = limits.pixels,
+          .candidates = limits.candidates,
+          .hits = limits.hits,
+          .work = limits.work,
+          .seconds = limits.answer_seconds,
+          .json_depth = kBodyLimits.depth,
+          .json_names = kBodyLimits.names,
+          .json_names_of_object = kBodyLimits.names_of_object,
+          .json_text_bytes = kBodyLimits.string,
+          .json_values = kBodyLimits.values,
+          .metadata_bytes = kMostMetadataBytes,
+          .metadata_depth = kMetadataLimits.depth,
+          .metadata_names = kMetadataLimits.names,
+          .metadata_text_bytes = kMetadataLimits.string,
+          .metadata_values = kMetadataLimits.values};
 }
 
 Answered<GalleryAnswer> about_gallery(Service& service, const Call&, const NoFields&) {
@@ -52,15 +78,20 @@ Answered<GalleryAnswer> about_gallery(Service& service, const Call&, const NoFie
   answer.type = name_of(format.type);
   answer.photos = service.embedder != nullptr;
   answer.changes = params.changes == ItemChanges::allowed;
-  answer.exact = is_available(Solver::exact);
+  answer.originals = params.originals == Originals::shown;
+  answer.exact = is_available(Backend::exact);
   answer.crop = crop_of(format);
   for (const auto& [label, count] : service.catalogue.labels(*snapshot)) {
-    answer.labels.push_back({label, count});
+    answer.labels.push_back({label.empty() ? std::nullopt : std::optional(label), count});
   }
-  answer.defaults = {name_of(params.match.marginals), params.match.transport.lambda, kDefaultTop,
-                     kDefaultRerank};
-  answer.limits = {params.limits.body, params.limits.pixels, params.limits.candidates,
-                   params.limits.hits};
+  answer.defaults = {name_of(params.match.marginals),
+                     params.match.transport.lambda,
+                     name_of(params.match.prior),
+                     params.weights.global,
+                     params.weights.structural,
+                     kDefaultTop,
+                     params.rerank};
+  answer.limits = limits_of(params.limits);
   answer.version = kVersion;
   return Answered(answer);
 }
@@ -71,19 +102,29 @@ Reply metrics(Service& service, const Call&, const NoFields&) {
     return Metrics::line(name, "gauge", meaning, value);
   };
   std::string text = service.metrics.text();
-  text += gauge("diml_items", "Images that are searched.", count(service.search.size()));
+  text += gauge("diml_items", "Images in the gallery.", count(service.search.size()));
   text += gauge("diml_connections", "Open connections.", count(service.connections));
-  text += gauge("diml_requests_running", "Requests that are computed.",
+  text += Metrics::line("diml_connections_refused_total", "counter",
+                        "Clients for whom there was no place.", count(service.refused_connections));
+  text += Metrics::line("diml_connections_closed_total", "counter",
+                        "Waiting connections that made room for others.",
+                        count(service.closed_connections));
+  text += gauge("diml_writing_fails", "1 if the last change of the gallery failed.",
+                service.writes.fault().empty() ? 0.0 : 1.0);
+  text += gauge("diml_requests_running", "Requests that are running.",
                 count(service.workers.running()));
   text += gauge("diml_requests_waiting", "Requests that wait for a worker.",
                 count(service.workers.waiting()));
+  text += Metrics::line("diml_last_resorts_total", "counter",
+                        "Connections closed without an answer, for want of memory or threads.",
+                        count(service.last_resorts));
   if (service.embedder) {
     const EmbedQueue::Count done = service.embedder->count();
-    text += Metrics::line("diml_embedded_images_total", "counter",
-                          "Photos that went through the network.", count(done.images));
-    text += Metrics::line("diml_embed_batches_total", "counter", "Its forward passes.",
+    text += Metrics::line("diml_embedded_images_total", "counter", "Photos that were embedded.",
+                          count(done.images));
+    text += Metrics::line("diml_embed_batches_total", "counter", "Forward passes of the network.",
                           count(done.batches));
-    text += gauge("diml_photos_waiting", "Photos that wait for it.", count(done.waiting));
+    text += gauge("diml_photos_waiting", "Photos that wait for the network.", count(done.waiting));
   }
   text += gauge("process_resident_memory_bytes", "Memory of the process.", resident_memory());
   return {.type = "text/plain; version=0.0.4", .body = text};
@@ -94,13 +135,19 @@ Reply metrics(Service& service, const Call&, const NoFields&) {
 std::vector<Route> health_routes() {
   return {
       route("GET", "/v1/gallery", about_gallery,
-            {.summary = "What is served: the shape of its grids, its labels, the limits"}),
+            {.summary = "The gallery: the shape of its grids, its labels, the limits"}),
       route("GET", "/healthz", healthz,
-            {.summary = "Whether the process answers", .access = Access::open}),
+            {.summary = "Whether the process answers",
+             .access = Access::open,
+             .lane = Lane::monitoring}),
       route("GET", "/readyz", readyz,
-            {.summary = "Whether it takes requests", .access = Access::open}),
+            {.summary = "Whether the server accepts requests, and whether changes succeed",
+             .access = Access::open,
+             .lane = Lane::monitoring}),
       route("GET", "/metrics", metrics,
-            {.summary = "Counts and latencies, for Prometheus", .answer_type = "text/plain"}),
+            {.summary = "Counts and latencies, for Prometheus",
+             .answer_type = "text/plain",
+             .lane = Lane::monitoring}),
       route("GET", "/openapi.json", openapi, {.summary = "This document", .access = Access::open}),
   };
 }

@@ -1,5 +1,9 @@
 #include "http_message.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/core/error.hpp>
@@ -9,7 +13,6 @@
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/serializer.hpp>
-#include <boost/beast/http/string_body.hpp>
 
 #include "refusal.h"
 
@@ -19,69 +22,64 @@ namespace {
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 
+// Of answers that no browser shows as a page; the page has a policy of its own. Answers belong to
+// this origin: what others may read is said by CORS.
+constexpr std::array<std::pair<const char*, const char*>, 5> kEveryAnswer = {{
+    {"X-Content-Type-Options", "nosniff"},
+    {"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+}};
+
 boost::asio::const_buffer buffer_of(std::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
-struct RequestParser::Beast {
-  http::request_parser<http::string_body> parser;
-};
-
-RequestParser::RequestParser(const ServerLimits& limits)
-    : limits_(limits), beast_(std::make_unique<Beast>()) {
-  beast_->parser.header_limit(static_cast<std::uint32_t>(limits.head));
-  beast_->parser.body_limit(limits.body);
-}
-
-RequestParser::~RequestParser() = default;
-
 Head RequestParser::take_head(std::string_view text) {
   Head head = parse_head(text, limits_);
-  // What one of the two does not take is refused: they agree on where the body ends.
+  // A head that either parser rejects is refused, so both agree on where the body ends.
+  http::request_parser<http::empty_body> beast;
+  beast.header_limit(static_cast<std::uint32_t>(limits_.head));
+  beast.body_limit(limits_.body);
+  beast.eager(false);
   error_code failed;
-  beast_->parser.eager(false);
-  const std::size_t taken = beast_->parser.put(buffer_of(text), failed);
-  if (failed || taken != text.size() || !beast_->parser.is_header_done() ||
-      beast_->parser.chunked() != head.chunked) {
+  const std::size_t taken = beast.put(buffer_of(text), failed);
+  const std::uint64_t length =
+      beast.is_header_done() && beast.content_length() ? *beast.content_length() : 0;
+  if (failed || taken != text.size() || !beast.is_header_done() ||
+      beast.chunked() != head.chunked || length != head.content_length) {
     throw Refusal(400, "the request is malformed" + (failed ? ": " + failed.message() : ""));
   }
-  head.keep_alive = beast_->parser.keep_alive();
-  beast_->parser.eager(true);
+  head.keep_alive = beast.keep_alive();
+  chunked_ = head.chunked;
+  left_ = head.content_length;
+  has_head_ = true;
   return head;
 }
 
 std::size_t RequestParser::take_body(std::string_view bytes) {
-  if (is_whole() || bytes.empty()) return 0;
-  error_code failed;
-  const std::size_t taken = beast_->parser.put(buffer_of(bytes), failed);
-  taken_ += taken;
-  // Chunks have lengths and ends of their own.
-  if (failed == http::error::body_limit || taken_ > limits_.body + limits_.body / 4 + 65536) {
-    throw Refusal(413, "the body is larger than the " + std::to_string(limits_.body) +
-                           " bytes that are allowed");
-  }
-  if (failed && failed != http::error::need_more) {
-    throw Refusal(400, "the body is malformed: " + failed.message());
-  }
-  // What is left is a chunk's length, or what stands behind the last one.
-  if (!is_whole() && bytes.size() - taken > limits_.head) {
-    throw Refusal(400, "the body has a chunk whose length does not end");
-  }
-  return taken;
+  if (chunked_) return chunks_.take(bytes, body_);
+  const std::size_t count = std::min<std::uint64_t>(left_, bytes.size());
+  body_.append(bytes.substr(0, count));
+  left_ -= count;
+  return count;
 }
 
-bool RequestParser::is_whole() const { return beast_->parser.is_done(); }
+bool RequestParser::is_whole() const {
+  return has_head_ && left_ == 0 && (!chunked_ || chunks_.is_whole());
+}
 
-std::string RequestParser::take_text() { return std::move(beast_->parser.get().body()); }
-
-std::string head_of(const Reply& reply, HttpVersion version, Afterwards afterwards) {
+std::string head_of(const Reply& reply, HttpVersion version, Afterwards afterwards,
+                    const std::string& request_id) {
   http::response<http::empty_body> response;
   response.version(version == HttpVersion::http_1_0 ? 10 : 11);
   response.result(static_cast<unsigned>(reply.status));
-  response.set("X-Content-Type-Options", "nosniff");
+  for (const auto& [name, value] : kEveryAnswer) response.set(name, value);
+  response.set("X-Request-Id", request_id);
   for (const auto& [name, value] : reply.headers) response.set(name, value);
-  // What is not sent because it is known has no length of its own.
-  if (reply.status != 304) {
+  // Answers of 204 and 304 have no body and no length.
+  if (reply.status != 204 && reply.status != 304) {
     response.content_length(reply.body.size());
     response.set(http::field::content_type, reply.type);
   }

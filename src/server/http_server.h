@@ -1,21 +1,23 @@
 #pragma once
 
-#include <thread>
+#include <atomic>
+#include <memory>
+#include <string>
 
-#include "connection.h"
-#include "connection_pool.h"
-#include "http_message.h"
+#include "front.h"
 #include "listener.h"
+#include "request_threads.h"
 #include "service.h"
 
 namespace diml::server {
 
-// Connections below, routes above: reads requests, has them answered, writes the answers.
-class HttpServer {
+// Between connections and routes: the front receives whole requests, threads call their routes and
+// write the answers.
+class HttpServer final : private FrontOwner {
  public:
-  // Serves from here on. Throws where the address cannot be had.
+  // Starts serving. Throws if the address is not available.
   explicit HttpServer(Service& service);
-  ~HttpServer();
+  ~HttpServer() override;
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
@@ -23,20 +25,34 @@ class HttpServer {
   void stop();
 
  private:
-  void serve(int socket);
-  void refuse(int socket);
-  // Reads one request and answers it.
-  Afterwards answer_one(Connection& connection);
-  // The reply, and the route's name for the metrics.
-  Reply reply_to(const Head& head, RequestParser& parser, Connection& connection,
-                 std::string& name);
-  std::string read_body(const Head& head, RequestParser& parser, Connection& connection,
-                        class BodyRoom& room);
+  // On the front's thread.
+  bool is_proxy(const std::string& peer) const override;
+  std::unique_ptr<Exchange> begin() override;
+  bool arrived(Visit& visit) override;
+  void late(Visit& visit) override;
+  void answer(std::unique_ptr<Visit> visit) override;
+  void sent(Visit& visit) override;
+  std::string refusal() override;
+  void count_sent_away() override;
+  void lost() noexcept override;
+  void note_open(std::size_t connections) override;
+
+  // Whether the request is whole. Throws Refusal.
+  bool take_request(Visit& visit);
+  void take_head(Visit& visit, const std::string& text);
+  void take_body(Visit& visit);
+
+  // On a thread of its own.
+  void reply(std::unique_ptr<Visit> visit);
+  Reply reply_to(Exchange& exchange);
+  void send(std::unique_ptr<Visit> visit);
 
   Service& service_;
   Listener listener_;
-  ConnectionPool pool_;
-  std::thread acceptor_;
+  RequestThreads threads_;
+  Clock::time_point told_{};  // of refused connections
+  std::size_t told_refused_ = 0;
+  Front front_;  // the last one: it begins at once
 };
 
 }  // namespace diml::server

@@ -1,11 +1,14 @@
 #include "input.h"
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+#include "cancellation.h"
 #include "refusal.h"
 
 namespace diml::server {
 namespace {
-
-constexpr int kDeepest = 16;
 
 std::string kind_of(std::string_view content_type) {
   std::string kind(content_type.substr(0, content_type.find(';')));
@@ -16,34 +19,51 @@ std::string kind_of(std::string_view content_type) {
   return kind;
 }
 
-// Before it is parsed: the library's own way to look at the depth goes through all elements of an
-// array again after each object in it.
-void expect_shallow(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && (c == '[' || c == '{')) {
-      if (++depth > kDeepest) throw Refusal(400, "the JSON is nested too deeply");
-    } else if (!in_string && (c == ']' || c == '}')) {
-      --depth;
-    }
+// The bytes of a text, one after the other, for the library's parser: it cannot be cancelled, but
+// it ends where its input throws.
+class WatchedByte {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  WatchedByte(const char* at, const Patience& patience) : at_(at), patience_(&patience) {}
+
+  reference operator*() const { return *at_; }
+  WatchedByte& operator++() {
+    constexpr std::uintptr_t kBetweenLooks = std::uintptr_t{1} << 18;  // bytes
+    if (reinterpret_cast<std::uintptr_t>(++at_) % kBetweenLooks == 0) expect_patience(*patience_);
+    return *this;
   }
-}
+  WatchedByte operator++(int) {
+    WatchedByte before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const WatchedByte& other) const { return at_ == other.at_; }
+  bool operator!=(const WatchedByte& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  const Patience* patience_;
+};
 
 }  // namespace
 
-Json parse_object(std::string_view text) {
-  expect_shallow(text);
+Json parse_object(std::string_view text, const Patience& patience) {
+  // Before parsing: the library's own way to look at depth visits all elements of an array again
+  // after each object in it.
+  if (const auto excess = excess_of(text, kBodyLimits, progress_of(patience))) {
+    throw Refusal(422, "the JSON " + *excess);
+  }
   Json json;
   try {
-    json = Json::parse(text);
+    json = Json::parse(WatchedByte(text.data(), patience),
+                       WatchedByte(text.data() + text.size(), patience));
   } catch (const Json::parse_error& error) {
-    throw Refusal(400, "the body is no JSON: at byte " + std::to_string(error.byte));
+    throw Refusal(400, "the body is not valid JSON: at byte " + std::to_string(error.byte));
   } catch (const Json::out_of_range&) {
     throw Refusal(400, "the body has a number that is too large");
   }
@@ -54,7 +74,7 @@ Json parse_object(std::string_view text) {
 Input::Input(const Call& call) {
   const std::string kind = kind_of(call.content_type);
   if (kind == "application/json") {
-    fields_ = parse_object(call.body);
+    fields_ = parse_object(call.body, call.patience);
   } else if (kind == "multipart/form-data") {
     read_form(call);
   } else if (kind.starts_with("image/")) {
@@ -66,7 +86,7 @@ Input::Input(const Call& call) {
   }
   for (const auto& [name, value] : call.query) {
     if (!fields_.emplace(name, value).second) {
-      throw Refusal(400, "'" + name.substr(0, 40) + "' stands in the address and in the body");
+      throw Refusal(400, "'" + name.substr(0, 40) + "' is both in the address and in the body");
     }
   }
 }
@@ -78,12 +98,12 @@ void Input::read_form(const Call& call) {
       continue;
     }
     Json value = std::string(part.bytes);
-    // A field that holds JSON, as the query of a re-ranking does.
+    // A field that contains JSON, such as the query of a re-ranking.
     if (part.bytes.starts_with('{') || part.bytes.starts_with('[')) {
-      value = parse_object("{\"value\":" + std::string(part.bytes) + "}")["value"];
+      value = parse_object("{\"value\":" + std::string(part.bytes) + "}", call.patience)["value"];
     }
     if (!fields_.emplace(part.name, std::move(value)).second) {
-      throw Refusal(400, "'" + part.name.substr(0, 40) + "' stands in the form twice");
+      throw Refusal(400, "'" + part.name.substr(0, 40) + "' is in the form twice");
     }
   }
 }

@@ -6,19 +6,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_limits.h"
 #include "call.h"
 #include "multipart.h"
 
 namespace diml::server {
 
-// What clients send. Not ordered_json, which looks through all names of an object for each new one.
+// JSON of requests. Not ordered_json, which compares each new name with all names of the object.
 using Json = nlohmann::json;
 
-// What a call says, whichever way: a JSON object, a form with files, one image and parameters in
-// the address. RequestReader takes it apart.
+// The input of a call in any form: a JSON object, a form with files, or one image with parameters
+// in the query string. RequestReader reads its fields.
 class Input {
  public:
-  // call must outlive it: files lie in its body. Throws Refusal.
+  // call must outlive it: files are views into its body. Throws Refusal.
   explicit Input(const Call& call);
 
   const Json& fields() const { return fields_; }  // an object
@@ -31,7 +32,11 @@ class Input {
   std::vector<FormPart> files_;
 };
 
-// A JSON text of bounded depth: an object. Throws Refusal 400.
-Json parse_object(std::string_view text);
+// What a request may hold; the largest has 10,000 candidates.
+constexpr JsonLimits kBodyLimits{};
+
+// A JSON text within the limits: an object. Throws Refusal 400 or 422, and that of
+// expect_patience() where the request's patience ends meanwhile.
+Json parse_object(std::string_view text, const Patience& patience);
 
 }  // namespace diml::server

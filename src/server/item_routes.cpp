@@ -1,23 +1,43 @@
-// What the gallery holds: lists, thumbnails, adding, deleting.
+// The gallery's items: lists, adding, changing, deleting.
 
 #include "diml/error.h"
+#include "engine/source_file.h"
 #include "routes.h"
+#include "search/item_metadata.h"
 
 namespace diml::server {
 namespace {
 
 ItemAnswer answer_of(const Item& item) {
-  return {item.id, item.path, item.label, metadata_of(item)};
+  return {item.id, item.path, label_of(item), metadata_of(item)};
+}
+
+// The snapshot is later than the list: what has changed in between is left out.
+ItemsAnswer list_filtered(Service& service, const Call& call, const ListRequest& asked) {
+  Filter filter = asked.where;
+  if (!asked.path.empty()) filter = filter.with_path_part(asked.path);
+  if (asked.label) filter = filter.with_label(*asked.label);
+  const IdList ids = service.search.admitted(filter, progress_of(call.patience));
+  const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
+  ItemsAnswer answer{ids->size(), asked.offset, {}};
+  for (std::size_t k = asked.offset; k < ids->size() && k - asked.offset < asked.limit; ++k) {
+    if (!snapshot->contains((*ids)[k])) continue;
+    const Item item = snapshot->item((*ids)[k]);
+    if (filter.admits(item)) answer.items.push_back(answer_of(item));
+  }
+  return answer;
 }
 
 Answered<ItemsAnswer> list_items(Service& service, const Call& call, const ListRequest& asked) {
   return service.work(call, [&] {
+    if (!asked.path.empty() || !asked.where.empty())
+      return Answered(list_filtered(service, call, asked));
     const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
     const Catalogue::Page page =
         service.catalogue.page(*snapshot, asked.label, asked.offset, asked.limit);
     ItemsAnswer answer{page.total, asked.offset, {}};
     for (const std::int64_t id : page.ids) {
-      // Where the catalogue has seen a later change than this snapshot.
+      // The catalogue may be newer than this snapshot.
       if (snapshot->contains(id)) answer.items.push_back(answer_of(snapshot->item(id)));
     }
     return Answered(answer);
@@ -30,49 +50,40 @@ Answered<ItemAnswer> get_item(Service& service, const Call& call, const NoFields
   return Answered(answer_of(snapshot->item(call.id)));
 }
 
-Reply get_thumbnail(Service& service, const Call& call, const NoFields&) {
-  const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
-  service.expect_item(*snapshot, call.id);
-  // An id never means another image, but another gallery may be served here tomorrow.
-  const std::string tag =
-      "\"" + std::to_string(snapshot->birth()) + "-" + std::to_string(call.id) + "\"";
-  Reply reply{.type = "image/jpeg",
-              .headers = {{"ETag", tag}, {"Cache-Control", "private, no-cache"}}};
-  if (call.known_tag == tag) {
-    reply.status = 304;
-    return reply;
-  }
-  const std::vector<std::uint8_t> bytes = snapshot->thumbnail(call.id);
-  if (bytes.empty()) {
-    throw Refusal(404, "item " + std::to_string(call.id) + " has no thumbnail");
-  }
-  reply.body.assign(bytes.begin(), bytes.end());
-  return reply;
-}
-
 struct Additions {
   std::vector<NewItem> items{};
   std::vector<Crop> crops{};
   Duplicates duplicates = Duplicates::refuse;
 };
 
-Additions read_additions(Service& service, const AddRequest& asked) {
+// As it will be stored. Refusal 413 or 422.
+std::string metadata_in(const Json& given) {
+  try {
+    return checked_metadata(given.dump(), "");
+  } catch (const Error& error) {
+    throw Refusal(error.kind() == ErrorKind::out_of_resources ? 413 : 422, error.what());
+  }
+}
+
+Additions read_additions(Service& service, const Call& call, const AddRequest& asked) {
   if (!service.embedder) throw Refusal(422, service.why_no_photos);
   if (!asked.path.empty() && asked.images.size() > 1) {
-    throw Refusal(400, "'path' names one image; several are called by their file names");
+    throw Refusal(400, "'path' names one image; several images get their file names");
   }
   Additions made{.duplicates = asked.duplicates};
   std::string metadata;
-  if (asked.metadata != nullptr) metadata = asked.metadata->dump();
+  if (asked.metadata != nullptr) metadata = metadata_in(*asked.metadata);
   for (const FormPart* file : asked.images) {
+    expect_patience(call.patience);
     NewItem item;
     item.path = asked.path.empty() ? file->filename : asked.path;
     if (item.path.empty() || item.path.size() > kLongestPath) {
-      throw Refusal(400, "'path' is missing: what the image is to be called, up to " +
+      throw Refusal(400, "'path' is missing: the name of the image, up to " +
                              std::to_string(kLongestPath) + " bytes");
     }
-    item.label = asked.label;
+    item.label = asked.label.value_or("");
     item.metadata = metadata;
+    item.source = source_of_bytes(item.path, file->bytes);
     const Image whole = service.decode(file->bytes);
     item.thumbnail = make_thumbnail(whole);
     made.crops.push_back(service.embedder->crop(whole));
@@ -82,27 +93,41 @@ Additions read_additions(Service& service, const AddRequest& asked) {
 }
 
 Answered<AddedAnswer> add_items(Service& service, const Call& call, const AddRequest& asked) {
-  Additions additions = service.work(call, [&] { return read_additions(service, asked); });
-  const GridSet grids = service.embed(call, std::move(additions.crops));
-  return service.work(call, [&] {
-    AddedAnswer answer;
+  Additions additions = service.work(call, [&] { return read_additions(service, call, asked); });
+  GridSet grids = service.embed(call, std::move(additions.crops));
+  AddedAnswer answer;
+  answer.ids = service.write(call, [gallery = service.gallery, additions = std::move(additions),
+                                    grids = std::make_shared<const GridSet>(std::move(grids))] {
     try {
-      answer.ids = service.gallery->add(additions.items, grids.view(), additions.duplicates);
+      return gallery->add(additions.items, grids->view(), additions.duplicates);
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::conflict) throw;
+      if (error.kind() != ErrorKind::conflict || *error.parameter() == '\0') throw;
       throw Refusal(409, error.what() + std::string(" (in a request: duplicates=replace)"));
     }
-    answer.items = service.search.size();
-    return Answered(answer);
   });
+  answer.items = service.search.size();
+  return Answered(answer);
+}
+
+Answered<ItemAnswer> update_item(Service& service, const Call& call, const UpdateRequest& asked) {
+  if (!asked.label && asked.metadata == nullptr) {
+    throw Refusal(400, "there is nothing to change: send 'label', 'metadata' or both");
+  }
+  service.expect_item(*service.gallery->snapshot(), call.id);
+  ItemUpdate update{.id = call.id, .label = asked.label};
+  if (asked.metadata != nullptr) update.metadata = metadata_in(*asked.metadata);
+  return Answered(service.write(call, [gallery = service.gallery, update] {
+    gallery->update({&update, 1});  // not_found if another client was faster
+    return answer_of(gallery->snapshot()->item(update.id));
+  }));
 }
 
 Answered<DeletedAnswer> delete_item(Service& service, const Call& call, const NoFields&) {
-  return service.work(call, [&] {
-    service.expect_item(*service.gallery->snapshot(), call.id);
-    service.gallery->remove({&call.id, 1});  // not_found where somebody else was faster
-    return Answered(DeletedAnswer{call.id, service.gallery->snapshot()->size()});
-  });
+  service.expect_item(*service.gallery->snapshot(), call.id);
+  return Answered(service.write(call, [gallery = service.gallery, id = call.id] {
+    gallery->remove({&id, 1});  // not_found if another client was faster
+    return DeletedAnswer{id, gallery->snapshot()->size()};
+  }));
 }
 
 }  // namespace
@@ -110,20 +135,22 @@ Answered<DeletedAnswer> delete_item(Service& service, const Call& call, const No
 std::vector<Route> item_routes() {
   return {
       route("GET", "/v1/items", list_items,
-            {.summary = "What the gallery holds, in the order of the ids"}),
+            {.summary = "Items of the gallery, in the order of the ids"}),
       route("POST", "/v1/items", add_items,
-            {.summary = "Adds images: their grids and thumbnails are stored, nothing else of them",
+            {.summary = "Adds images: only their grids and thumbnails are stored",
              .access = Access::change,
              .success = 201,
-             .refusals = {409}}),
+             .refusals = {409, 507}}),
       route("GET", "/v1/items/{id}", get_item,
             {.summary = "One image: path, label and metadata", .refusals = {404}}),
-      route("DELETE", "/v1/items/{id}", delete_item,
-            {.summary = "Takes an image out of the gallery",
+      route("PATCH", "/v1/items/{id}", update_item,
+            {.summary = "Changes the label or the metadata of an image; its grid stays",
              .access = Access::change,
-             .refusals = {404}}),
-      route("GET", "/v1/items/{id}/thumbnail", get_thumbnail,
-            {.summary = "A small picture of it", .answer_type = "image/jpeg", .refusals = {404}}),
+             .refusals = {404, 507}}),
+      route("DELETE", "/v1/items/{id}", delete_item,
+            {.summary = "Removes an image from the gallery",
+             .access = Access::change,
+             .refusals = {404, 507}}),
   };
 }
 

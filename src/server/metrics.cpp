@@ -31,7 +31,7 @@ void Metrics::count(const std::string& method, const std::string& route, int sta
 std::string Metrics::text() const {
   const std::lock_guard lock(mutex_);
   std::string text =
-      "# HELP diml_requests_total Requests that were answered.\n"
+      "# HELP diml_requests_total Answered requests.\n"
       "# TYPE diml_requests_total counter\n";
   for (const auto& [key, count] : answered_) {
     text += "diml_requests_total{" + key.first + ",status=\"" + std::to_string(key.second) +

@@ -9,14 +9,14 @@
 
 namespace diml::server {
 
-// What has been answered, and how fast, in the words of Prometheus.
+// Counts and latencies of answers, in the format of Prometheus.
 class Metrics {
  public:
   // route: of the table, "/v1/items/{id}", or "other".
   void count(const std::string& method, const std::string& route, int status, double seconds);
   std::string text() const;
 
-  // One line with its type and meaning, for numbers that are looked up when they are asked for.
+  // One line with its type and meaning, for values that are read on request.
   static std::string line(const std::string& name, const std::string& type,
                           const std::string& meaning, double value);
 

@@ -22,7 +22,7 @@ std::string lower(std::string_view text) {
   return made;
 }
 
-// name="value" or name=value behind a semicolon.
+// name="value" or name=value after a semicolon.
 std::optional<std::string> parameter(std::string_view header, const std::string& name) {
   const std::string small = lower(header);
   for (std::size_t at = small.find(';'); at != std::string::npos; at = small.find(';', at + 1)) {
@@ -65,17 +65,18 @@ FormPart parse_part(std::string_view part) {
 
 std::vector<FormPart> parse_form(std::string_view content_type, std::string_view body) {
   const std::string boundary = parameter(content_type, "boundary").value_or("");
-  if (boundary.empty() || boundary.size() > kLongestBoundary) refuse("does not say its boundary");
+  if (boundary.empty() || boundary.size() > kLongestBoundary)
+    refuse("does not declare its boundary");
   const std::string opening = "--" + boundary;
   const std::string separator = "\r\n" + opening;
   if (!body.starts_with(opening)) refuse("does not begin with its boundary");
   body.remove_prefix(opening.size());
   std::vector<FormPart> parts;
   while (!body.starts_with("--")) {
-    if (!body.starts_with(kLineEnd)) refuse("has a broken boundary");
+    if (!body.starts_with(kLineEnd)) refuse("has an invalid boundary");
     body.remove_prefix(kLineEnd.size());
     const std::size_t end = body.find(separator);
-    if (end == std::string_view::npos) refuse("is cut off");
+    if (end == std::string_view::npos) refuse("is incomplete");
     if (parts.size() == kMostParts) {
       refuse("has more than " + std::to_string(kMostParts) + " parts: send them in several calls");
     }

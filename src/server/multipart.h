@@ -15,7 +15,7 @@ struct FormPart {
 
 constexpr std::size_t kMostParts = 256;
 
-// A multipart/form-data body (RFC 7578). The parts lie in `body`. Throws Refusal 400.
+// A multipart/form-data body (RFC 7578). The parts are views into `body`. Throws Refusal 400.
 std::vector<FormPart> parse_form(std::string_view content_type, std::string_view body);
 
 }  // namespace diml::server

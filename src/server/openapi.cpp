@@ -15,23 +15,28 @@ const char* meaning_of(int status) {
     case 401:
       return "The token is missing or wrong";
     case 403:
-      return "Another site asked, or changes are not allowed";
+      return "The request is from a page of another site, or changes are not allowed, or not with "
+             "this token";
     case 404:
       return "There is no such item";
     case 408:
       return "The request took too long to arrive";
     case 409:
-      return "An item of that path is there already";
+      return "An item with that path already exists";
     case 413:
       return "The body or the image is too large";
     case 415:
-      return "The body is of no type that is understood";
+      return "The content type is not supported";
     case 422:
-      return "The request is well-formed, but cannot be done";
+      return "The request is valid, but cannot be carried out";
+    case 429:
+      return "This address has sent too many wrong tokens: try again in a second";
+    case 507:
+      return "There is no room for changes on the server's disk: nothing was changed";
     case 500:
-      return "Stored data is damaged, or the server made a mistake";
+      return "Stored data is damaged, or an internal error";
     default:
-      return "There is too much to do: try again";
+      return "The server is overloaded: try again";
   }
 }
 
@@ -44,7 +49,7 @@ Document responses_of(const Route& route, bool has_body, AnswerSchemas& schemas)
       {"description", "Done"}, {"content", {{words.answer_type, {{"schema", schema}}}}}};
   std::vector<int> refusals = words.refusals;
   refusals.insert(refusals.end(), {400, 500, 503});
-  if (words.access != Access::open) refusals.insert(refusals.end(), {401, 403});
+  if (words.access != Access::open) refusals.insert(refusals.end(), {401, 403, 429});
   if (has_body) refusals.insert(refusals.end(), {408, 413, 415, 422});
   std::sort(refusals.begin(), refusals.end());
   refusals.erase(std::unique(refusals.begin(), refusals.end()), refusals.end());
@@ -84,12 +89,12 @@ Document object_schema_of() {
   return object_schema(describer.fields);
 }
 
-// What requests refer to.
+// Schemas that requests refer to.
 void put_down_subjects(Document& schemas) {
   schemas[ItemReference::kName] = object_schema_of<ItemReference>();
   schemas[GridInput::kName] = object_schema_of<GridInput>();
   schemas["Subject"] = {
-      {"description", "An image of the gallery by its id, or a grid from elsewhere"},
+      {"description", "An image of the gallery by its id, or a grid of another program"},
       {"oneOf",
        {{{"type", "integer"}},
         reference_to(ItemReference::kName),

@@ -7,7 +7,7 @@
 
 namespace diml::server {
 
-// A file of the page, as it lies in the program.
+// A file of the page, as embedded in the program.
 struct PageFile {
   std::string path;  // "/app.js"
   std::string type;
@@ -15,10 +15,10 @@ struct PageFile {
   std::string tag;
 };
 
-// Null where there is none.
+// Null if there is none.
 const PageFile* find_page_file(const std::string& path);
 
-// known_tag: what the browser has already.
+// known_tag: the ETag that the browser already has.
 Reply page_reply(const PageFile& file, const std::string& known_tag);
 
 }  // namespace diml::server

@@ -12,11 +12,16 @@ namespace diml::server {
 // An answer other than 200: an HTTP status, and one line that says what to do.
 class Refusal : public std::exception {
  public:
-  Refusal(int status, std::string line, HeaderList headers = {})
-      : status_(status), line_(std::move(line)), headers_(std::move(headers)) {}
+  // cause: for the log, if there is more to say than the client may know.
+  Refusal(int status, std::string line, HeaderList headers = {}, std::string cause = "")
+      : status_(status),
+        line_(std::move(line)),
+        headers_(std::move(headers)),
+        cause_(std::move(cause)) {}
 
   int status() const { return status_; }
   const std::string& line() const { return line_; }
+  const std::string& cause() const { return cause_.empty() ? line_ : cause_; }
   const HeaderList& headers() const { return headers_; }
   const char* what() const noexcept override { return line_.c_str(); }
 
@@ -24,11 +29,12 @@ class Refusal : public std::exception {
   int status_;
   std::string line_;
   HeaderList headers_;
+  std::string cause_;
 };
 
-// Refused because there is too much to do: clients may try again after a second.
+// Refused because of overload: clients may try again after a second.
 constexpr int kBusy = 503;
-// The client went away before it was answered. Never sent, only counted; the number is nginx's.
+// The client disconnected before the answer. Never sent, only counted; the code is nginx's.
 constexpr int kGone = 499;
 
 }  // namespace diml::server

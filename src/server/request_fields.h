@@ -1,27 +1,27 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "diml/searcher.h"
 #include "diml/server.h"
 #include "input.h"
 #include "refusal.h"
 
 namespace diml::server {
 
-// The fields of a request stand once, in a function of its struct:
+// The fields of a request are listed once, in a function of its struct:
 //
 //   template <class Fields>
 //   void list(Fields& fields) {
-//     fields.whole("top", top, {1, 1000}, "Hits that are wanted");
+//     fields.whole("top", top, {1, 1000}, "Number of hits");
 //   }
 //
-// RequestReader goes through it to fill the members, FieldDescriber to say what there is. What a
-// member holds before it is read is its default. Both have the same functions.
+// RequestReader calls it to fill the members, FieldDescriber to describe them. The initial value of
+// a member is its default. Both have the same functions.
 
 template <class Number>
 struct Range {
@@ -29,13 +29,17 @@ struct Range {
   Number most;
 };
 
+// Of a filter: every item of the gallery is compared with each value of each condition.
+constexpr std::size_t kMostConditions = 32;
+constexpr std::size_t kLongestCondition = 16384;
+
 template <class Value>
 struct Choice {
   const char* word;
   Value value;
 };
 
-// An image of the gallery, one that was sent, or a grid from elsewhere, as it stands in the input.
+// An image of the gallery, an uploaded one, or a grid of another program, as given in the input.
 struct SubjectInput {
   std::string name;
   const FormPart* file = nullptr;
@@ -43,31 +47,33 @@ struct SubjectInput {
   const Json* grid = nullptr;  // an object
 };
 
-// Reads the fields of an object. Faults are told by finish(): names that nobody knows first, then
-// the first value that cannot be.
+// Reads the fields of an object. finish() reports errors: unknown names first, then the first
+// invalid value.
 class RequestReader {
  public:
-  // Both must outlive it and what it fills. prefix: stands before names in messages, "query.".
+  // Both must outlive it and what it fills. prefix: of names in messages, "query.".
   RequestReader(const Json& object, const std::vector<FormPart>& files, std::string prefix = "")
       : object_(object), files_(files), prefix_(std::move(prefix)) {}
 
   void whole(const char* name, std::size_t& value, Range<std::size_t> range, const char* meaning);
-  void integer(const char* name, std::int64_t& value, const char* meaning);
-  void integer(const char* name, std::optional<std::int64_t>& value, const char* meaning);
+  // A word or a number; null is "": no label.
+  void label(const char* name, std::optional<std::string>& value, const char* meaning);
   void number(const char* name, double& value, Range<double> range, const char* meaning);
   void number(const char* name, float& value, Range<double> range, const char* meaning);
   template <class Value>
-  void choice(const char* name, Value& value, std::initializer_list<Choice<Value>> choices,
+  void choice(const char* name, Value& value, const std::vector<Choice<Value>>& choices,
               const char* meaning);
   void text(const char* name, std::string& value, std::size_t longest, const char* meaning);
+  // A list of texts, a JSON list within text (query strings), or one condition.
+  void conditions(const char* name, Filter& value, const char* meaning);
   void object(const char* name, const Json*& value, const char* meaning);
-  // file_name: of the file that may stand for it.
+  // file_name: of the file that may be sent instead.
   void subject(const char* name, SubjectInput& value, const char* file_name, const char* meaning);
   void subjects(const char* name, const Json*& value, std::size_t most, const char* meaning);
   void file(const char* name, const FormPart*& value, const char* meaning);
   void files(const char* name, std::vector<const FormPart*>& value, std::size_t most,
              const char* meaning);
-  // Of an item, in an object that is nothing else.
+  // Of an item, in an object with no other field.
   void id(const char* name, std::int64_t& value, const char* meaning);
   void matrix(const char* name, const Json*& value, const char* meaning);
   void numbers(const char* name, const Json*& value, const char* meaning);
@@ -85,7 +91,7 @@ class RequestReader {
   const FormPart* given_file(const char* name);
   void expect_known(const std::string& name, Form form) const;
   std::optional<std::int64_t> whole_number(const char* name, const Json& json);
-  // The text of the field, or null. words: that it may be.
+  // The text of the field, or null. words: the allowed values.
   const std::string* word(const char* name, const std::string& words);
   void refuse(int status, const std::string& line);
 
@@ -99,10 +105,11 @@ class RequestReader {
 // One field, for the OpenAPI document.
 struct Field {
   enum class Kind {
-    scalar,   // in the address, in forms and in JSON
+    scalar,   // in the query string, in forms and in JSON
+    list,     // the same; in the query string as one JSON text
     json,     // in forms and in JSON
     subject,  // the same, or a file
-    file,     // in forms alone
+    file,     // in forms only
   };
   std::string name;
   Kind kind = Kind::scalar;
@@ -115,13 +122,14 @@ struct Field {
 class FieldDescriber {
  public:
   void whole(const char* name, std::size_t value, Range<std::size_t> range, const char* meaning);
-  void integer(const char* name, std::optional<std::int64_t> value, const char* meaning);
+  void label(const char* name, const std::optional<std::string>& value, const char* meaning);
   void number(const char* name, double value, Range<double> range, const char* meaning);
   void number(const char* name, float value, Range<double> range, const char* meaning);
   template <class Value>
-  void choice(const char* name, Value value, std::initializer_list<Choice<Value>> choices,
+  void choice(const char* name, Value value, const std::vector<Choice<Value>>& choices,
               const char* meaning);
   void text(const char* name, const std::string& value, std::size_t longest, const char* meaning);
+  void conditions(const char* name, const Filter& value, const char* meaning);
   void object(const char* name, const Json* value, const char* meaning);
   void subject(const char* name, const SubjectInput& value, const char* file_name,
                const char* meaning);
@@ -140,13 +148,13 @@ class FieldDescriber {
              const char* meaning);
 };
 
-// An item's id among subjects: a number, or an object with nothing but an id. Throws Refusal; none
-// where it is something else.
+// An item's id among subjects: a number, or an object with an id only. Throws Refusal; none if it
+// is anything else.
 std::optional<std::int64_t> id_in(const Json& subject, const std::string& name);
 
 template <class Value>
 void RequestReader::choice(const char* name, Value& value,
-                           std::initializer_list<Choice<Value>> choices, const char*) {
+                           const std::vector<Choice<Value>>& choices, const char*) {
   std::string words;
   for (const Choice<Value>& one : choices) {
     words += (words.empty() ? "" : ", ") + std::string(one.word);
@@ -164,7 +172,7 @@ void RequestReader::choice(const char* name, Value& value,
 
 template <class Value>
 void FieldDescriber::choice(const char* name, Value value,
-                            std::initializer_list<Choice<Value>> choices, const char* meaning) {
+                            const std::vector<Choice<Value>>& choices, const char* meaning) {
   std::vector<std::string> all;
   const char* chosen = "";
   for (const Choice<Value>& one : choices) {
@@ -174,7 +182,7 @@ void FieldDescriber::choice(const char* name, Value value,
   words(name, chosen, all, meaning);
 }
 
-// What the input says. It must outlive the request. Throws Refusal.
+// Reads a request from the input, which must outlive it. Throws Refusal.
 template <class Request>
 Request read_request(const Input& input, const ServerParams& params) {
   Request request(params);

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <type_traits>
 
+#include "base/label_words.h"
+#include "diml/error.h"
 #include "requests.h"
 
 namespace diml::server {
@@ -10,7 +12,7 @@ namespace {
 
 constexpr std::size_t kNameShown = 40;
 
-// Numbers come as such in JSON and as text in forms and addresses.
+// Numbers are numbers in JSON and text in forms and query strings.
 template <class Number>
 std::optional<Number> number_in(const Json& field) {
   if constexpr (std::is_integral_v<Number>) {
@@ -56,7 +58,7 @@ const FormPart* RequestReader::given_file(const char* name) {
   const auto found = std::find_if(files_.begin(), files_.end(), is_it);
   if (found == files_.end()) return nullptr;
   if (std::find_if(found + 1, files_.end(), is_it) != files_.end()) {
-    refuse(400, "'" + prefix_ + name + "' stands in the form twice");
+    refuse(400, "'" + prefix_ + name + "' is in the form twice");
   }
   return &*found;
 }
@@ -71,15 +73,15 @@ void RequestReader::expect_known(const std::string& name, Form form) const {
   for (const Known& one : known_) {
     if (one.name == name && one.form == form) return;
     is_other |= one.name == name;
-    // What may be a field or a file is there twice.
+    // A subject, which may be a field or a file, is listed twice.
     const bool again = &one != &known_.front() && (&one - 1)->name == one.name;
     if (!again) all += (all.empty() ? "" : ", ") + one.name;
   }
   const std::string shown = "'" + prefix_ + name.substr(0, kNameShown) + "'";
   if (is_other)
-    throw Refusal(400, shown + (form == Form::file ? " is no file" : " must be a file"));
-  throw Refusal(400,
-                "there is no field " + shown + ": " + (all.empty() ? "none is taken here" : all));
+    throw Refusal(400, shown + (form == Form::file ? " is not a file" : " must be a file"));
+  throw Refusal(
+      400, "there is no field " + shown + ": " + (all.empty() ? "this route takes none" : all));
 }
 
 void RequestReader::finish() const {
@@ -107,14 +109,20 @@ void RequestReader::whole(const char* name, std::size_t& value, Range<std::size_
   value = static_cast<std::size_t>(*number);
 }
 
-void RequestReader::integer(const char* name, std::optional<std::int64_t>& value, const char*) {
+void RequestReader::label(const char* name, std::optional<std::string>& value, const char*) {
   const Json* json = given(name);
-  if (json != nullptr) value = whole_number(name, *json);
-}
-
-void RequestReader::integer(const char* name, std::int64_t& value, const char*) {
-  const Json* json = given(name);
-  if (json != nullptr) value = whole_number(name, *json).value_or(value);
+  if (json == nullptr) {
+    if (object_.contains(name)) value.emplace();
+    return;
+  }
+  if (!json->is_string() && !json->is_number_integer()) {
+    return refuse(400, "'" + prefix_ + name + "' must be a word, a whole number or null");
+  }
+  value = given_label(json->is_string() ? json->get<std::string>() : json->dump());
+  if (value->size() > kLongestLabel) {
+    refuse(400, "'" + prefix_ + name + "' must be a word of up to " +
+                    std::to_string(kLongestLabel) + " bytes");
+  }
 }
 
 void RequestReader::number(const char* name, double& value, Range<double> range, const char*) {
@@ -156,6 +164,33 @@ void RequestReader::text(const char* name, std::string& value, std::size_t longe
   }
 }
 
+void RequestReader::conditions(const char* name, Filter& value, const char*) {
+  const Json* json = given(name);
+  if (json == nullptr) return;
+  const std::string shown = "'" + prefix_ + name + "'";
+  Json list = *json;
+  if (list.is_string()) {
+    const auto& text = json->get_ref<const std::string&>();
+    list = text.starts_with('[') ? Json::parse(text, nullptr, false) : Json::array({text});
+  }
+  const auto is_text = [](const Json& one) { return one.is_string(); };
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_text)) {
+    return refuse(400, shown + " must be a list of conditions, such as [\"label=pug\"]");
+  }
+  const auto conditions = list.get<std::vector<std::string>>();
+  const auto is_long = [](const std::string& one) { return one.size() > kLongestCondition; };
+  if (conditions.size() > kMostConditions ||
+      std::any_of(conditions.begin(), conditions.end(), is_long)) {
+    return refuse(400, shown + " must be up to " + std::to_string(kMostConditions) +
+                           " conditions of up to " + std::to_string(kLongestCondition) + " bytes");
+  }
+  try {
+    value = Filter(conditions);
+  } catch (const Error& error) {
+    refuse(400, shown + ": " + error.what());
+  }
+}
+
 void RequestReader::object(const char* name, const Json*& value, const char*) {
   value = given(name);
   if (value != nullptr && !value->is_object()) {
@@ -179,7 +214,7 @@ void RequestReader::subject(const char* name, SubjectInput& value, const char* f
     return refuse(
         400, "'" + value.name + "' is missing: an id of the gallery, {\"cells\": ...}, or " + file);
   }
-  if (json->is_string()) {  // of a form or an address
+  if (json->is_string()) {  // from a form or a query string
     value.id = whole_number(name, *json);
     return;
   }

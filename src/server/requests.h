@@ -1,41 +1,51 @@
 #pragma once
 
+#include "diml/candidates.h"
 #include "diml/grid.h"
 #include "diml/grid_store.h"
 #include "diml/match.h"
-#include "diml/rank.h"
 #include "diml/server.h"
 #include "diml/transport.h"
 #include "request_fields.h"
 
 namespace diml::server {
 
-// What clients may send, each request with its one list of fields.
+// The requests of clients, each with its one list of fields.
 
 constexpr std::size_t kMostListed = 1000;
 constexpr std::size_t kMostAdded = 64;  // images of one request
 constexpr std::size_t kLongestPath = 4096;
 constexpr std::size_t kDefaultTop = 10;
-constexpr std::size_t kDefaultRerank = 100;
 
 template <class Fields>
 void list_match(Fields& fields, MatchParams& match) {
   constexpr double kLargestLambda = 10.0;
-  fields.choice("marginals", match.marginals,
-                {Choice<MarginalRule>{"cross_correlation", MarginalRule::cross_correlation},
-                 {"uniform", MarginalRule::uniform}},
-                "How cells are weighed");
+  std::vector<Choice<MarginalRule>> rules;
+  for (const MarginalRule rule : kMarginalRules) rules.push_back({name_of(rule), rule});
+  fields.choice("marginals", match.marginals, rules, "Rule of the marginals: the weights of cells");
   fields.number("lambda", match.transport.lambda, {kSmallestLambda, kLargestLambda},
                 "Entropic regularisation");
+  fields.choice("prior", match.prior,
+                {Choice<Prior>{"none", Prior::none}, {"affine", Prior::affine}},
+                "affine: neighbours stay neighbours; a plan that this does not fit keeps its form");
+}
+
+template <class Fields>
+void list_where(Fields& fields, Filter& where) {
+  fields.conditions("where", where,
+                    "Only images that satisfy all of these conditions: label=pug, price<=20 (also "
+                    "!=, <, >, >=), 'colour in red,blue', 'price exists', 'price missing'. The "
+                    "field is label, path or a key of the metadata. In a query string: a JSON "
+                    "list, or one condition");
 }
 
 template <class Fields>
 void list_weights(Fields& fields, ScoreWeights& weights) {
   constexpr Range<double> kRange = {0.0, 1000.0};
   fields.number("global_weight", weights.global, kRange,
-                "Of the cosine, in the sum that orders what is re-ranked");
+                "Weight of the cosine in the total of re-ranked hits");
   fields.number("structural_weight", weights.structural, kRange,
-                "Of the structural similarity; one of the two weights is above 0");
+                "Weight of the structural similarity; one of the two weights must be above 0");
 }
 
 struct NoFields {
@@ -56,48 +66,53 @@ struct EmbedRequest {
 
   template <class Fields>
   void list(Fields& fields) {
-    fields.file("image", image, "The photo: JPEG, PNG or WebP");
+    fields.file("image", image, "The photo: JPEG, PNG, WebP, GIF, BMP, TIFF, HEIC or AVIF");
   }
 };
 
 struct SearchRequest {
   explicit SearchRequest(const ServerParams& params)
-      : match(params.match), most_hits(params.limits.hits) {}
+      : rerank(params.rerank),
+        match(params.match),
+        weights(params.weights),
+        most_hits(params.limits.hits) {}
   static constexpr const char* kName = "SearchRequest";
   static constexpr const char* kExample = R"({"query": {"id": 0}, "top": 5})";
 
   SubjectInput query;
   std::size_t top = kDefaultTop;
-  std::size_t rerank = kDefaultRerank;
+  std::size_t rerank;
   MatchParams match;
-  ScoreWeights weights{};
+  ScoreWeights weights;
+  Filter where{};
   std::size_t most_hits;
 
   template <class Fields>
   void list(Fields& fields) {
-    fields.subject("query", query, "image", "What is searched for");
-    fields.whole("top", top, {1, most_hits}, "Hits that are wanted");
-    fields.whole("rerank", rerank, {0, most_hits}, "Candidates that are matched structurally");
+    fields.subject("query", query, "image", "The image to search for");
+    fields.whole("top", top, {1, most_hits}, "Number of hits");
+    fields.whole("rerank", rerank, {0, most_hits}, "Number of candidates that are re-ranked");
     list_match(fields, match);
     list_weights(fields, weights);
+    list_where(fields, where);
   }
 };
 
 struct RerankRequest {
   explicit RerankRequest(const ServerParams& params)
-      : match(params.match), most_candidates(params.limits.candidates) {}
+      : match(params.match), weights(params.weights), most_candidates(params.limits.candidates) {}
   static constexpr const char* kName = "RerankRequest";
   static constexpr const char* kExample = R"({"query": {"id": 0}, "candidates": [1, 2, 3]})";
 
   SubjectInput query;
   const Json* candidates = nullptr;
   MatchParams match;
-  ScoreWeights weights{};
+  ScoreWeights weights;
   std::size_t most_candidates;
 
   template <class Fields>
   void list(Fields& fields) {
-    fields.subject("query", query, "image", "What the candidates are compared with");
+    fields.subject("query", query, "image", "The image that the candidates are compared with");
     fields.subjects("candidates", candidates, most_candidates,
                     "Ids of the gallery, or grids from any other store, in that store's order");
     list_match(fields, match);
@@ -105,17 +120,18 @@ struct RerankRequest {
   }
 };
 
-// The exact optimum, or the plan that search takes.
+// The exact optimum, or the plan that search uses.
 enum class Plan : std::uint8_t { entropic, exact };
 
 struct PairRequest {
-  explicit PairRequest(const ServerParams& params) : match(params.match) {}
+  explicit PairRequest(const ServerParams& params) : match(params.match), weights(params.weights) {}
   static constexpr const char* kName = "PairRequest";
   static constexpr const char* kExample = R"({"source": {"id": 0}, "target": {"id": 1}})";
 
   SubjectInput source;
   SubjectInput target;
   MatchParams match;
+  ScoreWeights weights;
   Plan plan = Plan::entropic;
 
   template <class Fields>
@@ -125,7 +141,8 @@ struct PairRequest {
     list_match(fields, match);
     fields.choice("solver", plan,
                   {Choice<Plan>{"entropic", Plan::entropic}, {"exact", Plan::exact}},
-                  "The plan that search takes, or the exact optimum");
+                  "The plan that search uses, or the exact optimum");
+    list_weights(fields, weights);
   }
 };
 
@@ -150,13 +167,18 @@ struct ListRequest {
 
   std::size_t offset = 0;
   std::size_t limit = 50;
-  std::optional<std::int64_t> label;
+  std::optional<std::string> label;
+  std::string path;
+  Filter where{};
 
   template <class Fields>
   void list(Fields& fields) {
-    fields.whole("offset", offset, {0, INT32_MAX}, "How many to pass over");
-    fields.whole("limit", limit, {1, kMostListed}, "How many at most");
-    fields.integer("label", label, "Of this label alone");
+    fields.whole("offset", offset, {0, INT32_MAX}, "Number of items to skip");
+    fields.whole("limit", limit, {1, kMostListed}, "Largest number of items");
+    fields.label("label", label, "Only items with this label; empty: only those without one");
+    fields.text("path", path, kLongestPath,
+                "Only items whose path contains this, in upper or lower case");
+    list_where(fields, where);
   }
 };
 
@@ -167,21 +189,37 @@ struct AddRequest {
 
   std::vector<const FormPart*> images;
   std::string path;
-  std::int64_t label = -1;
+  std::optional<std::string> label;
   const Json* metadata = nullptr;
   Duplicates duplicates = Duplicates::refuse;
 
   template <class Fields>
   void list(Fields& fields) {
-    fields.files("image", images, kMostAdded, "The photos: JPEG, PNG or WebP");
+    fields.files("image", images, kMostAdded,
+                 "The photos: JPEG, PNG, WebP, GIF, BMP, TIFF, HEIC or AVIF");
     fields.text("path", path, kLongestPath,
-                "What the image is to be called; else its file is. For one image alone");
-    fields.integer("label", label, "Of all images that are sent");
-    fields.object("metadata", metadata, "Of all images that are sent: any JSON object");
+                "Name of the image, for a single image; default: the name of its file");
+    fields.label("label", label, "Label of all images of the request");
+    fields.object("metadata", metadata, "Metadata of all images of the request: any JSON object");
     fields.choice(
         "duplicates", duplicates,
         {Choice<Duplicates>{"refuse", Duplicates::refuse}, {"replace", Duplicates::replace}},
-        "What becomes of an image whose path is taken");
+        "What to do with an image whose path already exists");
+  }
+};
+
+struct UpdateRequest {
+  explicit UpdateRequest(const ServerParams&) {}
+  static constexpr const char* kName = "UpdateRequest";
+  static constexpr const char* kExample = R"({"label": "pug", "metadata": {"price": 20}})";
+
+  std::optional<std::string> label;
+  const Json* metadata = nullptr;
+
+  template <class Fields>
+  void list(Fields& fields) {
+    fields.label("label", label, "The new label; null takes it away");
+    fields.object("metadata", metadata, "Any JSON object, in the place of the old one");
   }
 };
 
@@ -194,7 +232,7 @@ struct ItemReference {
 
   template <class Fields>
   void list(Fields& fields) {
-    fields.id("id", item, "Of an image of the gallery");
+    fields.id("id", item, "Id of an image of the gallery");
   }
 };
 
@@ -207,7 +245,7 @@ struct GridInput {
   template <class Fields>
   void list(Fields& fields) {
     fields.matrix("cells", cells, "[cells, dimensions], of any scale");
-    fields.numbers("global", global, "[dimensions]; the mean of the cells where it is left out");
+    fields.numbers("global", global, "[dimensions]; default: the mean of the cells");
   }
 };
 

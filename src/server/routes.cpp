@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kId = "{id}";
 
-// Whether the path is the pattern's, with digits where it says {id}.
+// Whether the path matches the pattern, with digits for {id}.
 bool fits(const std::string& pattern, const std::string& path, std::int64_t& id) {
   const std::size_t at = pattern.find(kId);
   if (at == std::string::npos) return pattern == path;
@@ -24,7 +24,8 @@ bool fits(const std::string& pattern, const std::string& path, std::int64_t& id)
 
 std::vector<Route> joined() {
   std::vector<Route> all;
-  for (const auto& table : {search_routes(), compare_routes(), item_routes(), health_routes()}) {
+  for (const auto& table :
+       {search_routes(), compare_routes(), item_routes(), picture_routes(), health_routes()}) {
     all.insert(all.end(), table.begin(), table.end());
   }
   return all;
@@ -37,19 +38,25 @@ const std::vector<Route>& routes() {
   return all;
 }
 
-const Route& find_route(const std::string& method, const std::string& path, std::int64_t& id) {
-  // HEAD is GET without the body, which is left out when the answer is sent.
-  const std::string wanted = method == "HEAD" ? "GET" : method;
-  std::string others;
+std::string methods_of(const std::string& path) {
+  std::string methods;
+  std::int64_t id = 0;
   for (const Route& route : routes()) {
-    if (!fits(route.path, path, id)) continue;
-    if (route.method == wanted) return route;
-    others += (others.empty() ? "" : ", ") + route.method;
+    if (fits(route.path, path, id)) methods += (methods.empty() ? "" : ", ") + route.method;
   }
-  if (!others.empty()) {
-    throw Refusal(405, method + " is not for this path: " + others, {{"Allow", others}});
+  return methods;
+}
+
+const Route& find_route(const std::string& method, const std::string& path, std::int64_t& id) {
+  // HEAD is handled as GET; the body is left out when the answer is sent.
+  const std::string wanted = method == "HEAD" ? "GET" : method;
+  for (const Route& route : routes()) {
+    if (fits(route.path, path, id) && route.method == wanted) return route;
   }
-  throw Refusal(404, "there is no such path: GET /openapi.json has all of them");
+  if (const std::string others = methods_of(path); !others.empty()) {
+    throw Refusal(405, method + " is not supported for this path: " + others, {{"Allow", others}});
+  }
+  throw Refusal(404, "there is no such path: GET /openapi.json lists all of them");
 }
 
 }  // namespace diml::server

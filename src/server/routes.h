@@ -13,10 +13,13 @@
 namespace diml::server {
 
 enum class Access {
-  open,    // for everybody: health, the page
-  read,    // with the token, where there is one
-  change,  // the same, and where changes are allowed
+  open,    // without a token: health, the page
+  read,    // with the token, if there is one
+  change,  // the same, and changes must be allowed
 };
+
+// Whether a request has to wait for others: those of monitoring have a thread of their own.
+enum class Lane : std::uint8_t { common, monitoring };
 
 // What the OpenAPI document says of a route besides its fields.
 struct RouteWords {
@@ -24,16 +27,17 @@ struct RouteWords {
   Access access = Access::read;
   int success = 200;
   std::string answer_type = "application/json";
-  std::vector<int> refusals{};  // besides 400, 401, 403, 500, 503, which any may give
+  Lane lane = Lane::common;
+  std::vector<int> refusals{};  // besides 400, 401, 403, 500, 503, which every route may give
 };
 
-// Everything about a route in one place: the router, the OpenAPI document and its test go by it.
+// Everything about a route in one place; used by the router, the OpenAPI document and its test.
 struct Route {
   std::string method;
   std::string path;  // "/v1/items/{id}"
   RouteWords words;
   RequestInfo (*request)(const ServerParams&) = nullptr;
-  Document (*answer)(AnswerSchemas&) = nullptr;  // null for other types than JSON
+  Document (*answer)(AnswerSchemas&) = nullptr;  // null if the type is not JSON
   std::function<Reply(Service&, const Call&)> handle{};
 };
 
@@ -44,11 +48,11 @@ struct Answered {
   Reply reply;
 };
 
-// Reads the request and has it answered.
+// Reads the request and computes the answer.
 template <class Request, class Result>
 Result handled(Result (*handle)(Service&, const Call&, const Request&), Service& service,
                const Call& call) {
-  // Small bodies are parsed at once; to wait for a worker would take longer.
+  // Small bodies are parsed at once; waiting for a worker would take longer.
   constexpr std::size_t kSmall = 65536;
   const auto parsed = [&] { return Input(call); };
   const Input input = call.body.size() <= kSmall ? parsed() : service.work(call, parsed);
@@ -56,7 +60,7 @@ Result handled(Result (*handle)(Service&, const Call&, const Request&), Service&
   return handle(service, call, request);
 }
 
-// A route whose types say what it takes and what it answers.
+// A route whose types define the request and the answer.
 template <class Request, class Answer>
 Route route(std::string method, std::string path,
             Answered<Answer> (*handle)(Service&, const Call&, const Request&), RouteWords words) {
@@ -71,7 +75,7 @@ Route route(std::string method, std::string path,
   return made;
 }
 
-// A route that answers with something else than JSON.
+// A route whose answer is not JSON.
 template <class Request>
 Route route(std::string method, std::string path,
             Reply (*handle)(Service&, const Call&, const Request&), RouteWords words) {
@@ -87,11 +91,15 @@ std::vector<Route> health_routes();
 std::vector<Route> search_routes();
 std::vector<Route> compare_routes();
 std::vector<Route> item_routes();
+std::vector<Route> picture_routes();
 
 const std::vector<Route>& routes();
 
-// The route of a request. id: what stands for {id}. Throws Refusal 404, or 405 where another method
-// would do.
+// "GET, POST": what can be done with a path; "" if there is no such path.
+std::string methods_of(const std::string& path);
+
+// The route of a request. id: the value of {id}. Throws Refusal 404, or 405 if the path has other
+// methods.
 const Route& find_route(const std::string& method, const std::string& path, std::int64_t& id);
 
 }  // namespace diml::server

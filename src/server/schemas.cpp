@@ -5,7 +5,7 @@ namespace {
 
 Document with_meaning(const Field& field) {
   Document schema = field.schema;
-  // Next to a reference nothing else is looked at.
+  // Other members beside a $ref are ignored.
   if (!schema.contains("$ref")) schema["description"] = field.meaning;
   return schema;
 }
@@ -31,7 +31,7 @@ Document form_schema(const std::vector<Field>& fields) {
       properties[field.name] = with_meaning(field);
       if (field.kind == Field::Kind::subject) properties[field.file_name] = binary;
     }
-    // A subject may be there under one of two names.
+    // A subject may have one of two names.
     const bool either = field.kind == Field::Kind::subject && field.file_name != field.name;
     if (field.is_required && !either) required.push_back(field.name);
   }
@@ -58,12 +58,15 @@ Document object_schema(const std::vector<Field>& fields) {
 Document parameters_of(const RequestInfo& request) {
   Document parameters = Document::array();
   for (const Field& field : request.fields) {
-    if (field.kind != Field::Kind::scalar) continue;
-    parameters.push_back({{"name", field.name},
-                          {"in", "query"},
-                          {"required", false},
-                          {"description", field.meaning},
-                          {"schema", field.schema}});
+    if (field.kind != Field::Kind::scalar && field.kind != Field::Kind::list) continue;
+    Document parameter = {
+        {"name", field.name}, {"in", "query"}, {"required", false}, {"description", field.meaning}};
+    if (field.kind == Field::Kind::list) {
+      parameter["content"] = {{"application/json", {{"schema", field.schema}}}};
+    } else {
+      parameter["schema"] = field.schema;
+    }
+    parameters.push_back(std::move(parameter));
   }
   return parameters;
 }
@@ -78,7 +81,7 @@ Document content_of(const RequestInfo& request) {
     takes_image |= file == "image";
   }
   for (const Field& field : request.fields) {
-    // An image alone leaves room for what stands in the address, and for nothing else.
+    // With an image as the body, only fields in the query string are possible.
     takes_image &= field.kind != Field::Kind::json || !field.is_required;
   }
   Document content = Document::object();

@@ -12,16 +12,16 @@
 
 namespace diml::server {
 
-// The OpenAPI document and its parts: in the order in which they are listed.
+// The OpenAPI document and its parts, in the order of listing.
 using Document = nlohmann::ordered_json;
 
 // {"$ref": ...} to a schema of the document.
 Document reference_to(const std::string& name);
 
-// What a route takes.
+// The request of a route.
 struct RequestInfo {
   std::string name;     // of the schema
-  std::string example;  // as JSON; "" where there is none
+  std::string example;  // as JSON; "" if there is none
   std::vector<Field> fields;
 };
 
@@ -32,23 +32,29 @@ RequestInfo describe_request(const ServerParams& params) {
   return {Request::kName, Request::kExample, std::move(describer.fields)};
 }
 
-// Objects, with nothing in them but these fields.
+// Objects with exactly these fields.
 Document object_schema(const std::vector<Field>& fields);
-// OpenAPI's parameters in the address.
+// OpenAPI's parameters in the query string.
 Document parameters_of(const RequestInfo& request);
-// Bodies by type: JSON, forms, an image alone; null where the fields need none.
+// Bodies by type: JSON, forms, an image as the body; null if the fields need none.
 Document content_of(const RequestInfo& request);
 
 // The schemas that answers refer to, by their names.
 class AnswerSchemas {
  public:
-  // Of a value: a plain one, or a reference to a schema that is put down here.
+  // The schema of a value: a plain one, or a reference to a schema that is added here.
   template <class Value>
   Document of() {
     if constexpr (is_vector<Value>) {
       return {{"type", "array"}, {"items", of<typename Value::value_type>()}};
     } else if constexpr (is_optional<Value>) {
       Document schema = of<typename Value::value_type>();
+      // Members beside a $ref are ignored.
+      if (schema.contains("$ref")) {
+        Document one = Document::object();
+        one["allOf"] = Document::array({std::move(schema)});
+        schema = std::move(one);
+      }
       schema["nullable"] = true;
       return schema;
     } else if constexpr (Listed<Value>) {
@@ -71,7 +77,7 @@ class AnswerSchemas {
   Document all = Document::object();
 
  private:
-  // Called by the list of an answer.
+  // Called by an answer's list().
   struct Properties {
     AnswerSchemas& schemas;
     Document properties = Document::object();
@@ -80,7 +86,7 @@ class AnswerSchemas {
     template <class Value>
     void operator()(const char* name, const Value&, const char* meaning = "") {
       Document schema = schemas.of<Value>();
-      // Next to a reference nothing else is looked at.
+      // Other members beside a $ref are ignored.
       if (*meaning != '\0' && !schema.contains("$ref")) schema["description"] = meaning;
       properties[name] = std::move(schema);
       required.push_back(name);
@@ -90,7 +96,7 @@ class AnswerSchemas {
   template <class Answer>
   void put_down() {
     if (all.contains(Answer::kName)) return;
-    all[Answer::kName] = nullptr;  // its place, before those that it refers to
+    all[Answer::kName] = nullptr;  // its position, before the schemas that it refers to
     Properties listed{*this};
     Answer{}.list(listed);
     all[Answer::kName] = {{"type", "object"},

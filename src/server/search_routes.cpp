@@ -1,9 +1,11 @@
-// Photos to grids, grids to hits, and the hits of others into structural order.
+// Photos to grids, grids to hits, and re-ranking of given candidates.
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "diml/explain.h"
 #include "routes.h"
+#include "work_budget.h"
 
 namespace diml::server {
 namespace {
@@ -26,19 +28,23 @@ Answered<EmbeddingAnswer> embed(Service& service, const Call& call, const EmbedR
 }
 
 HitAnswer answer_of(const Hit& hit, std::size_t rank) {
-  return {rank,       hit.first_rank, hit.item.id, hit.item.path,        hit.item.label,
+  return {rank,       hit.first_rank, hit.item.id, hit.item.path,        label_of(hit.item),
           hit.global, hit.structural, hit.total,   metadata_of(hit.item)};
 }
 
 void expect_order(const ScoreWeights& weights) {
   if (weights.global + weights.structural > 0.0F) return;
-  throw Refusal(400, "'global_weight' and 'structural_weight' are both 0: they order nothing");
+  throw Refusal(400, "'global_weight' and 'structural_weight' are both 0: one must be above 0");
 }
 
 Answered<HitsAnswer> search(Service& service, const Call& call, const SearchRequest& asked) {
   expect_order(asked.weights);
-  Subject subject = service.work(call, [&] { return service.subject(asked.query); });
-  // An image of the gallery does not find itself.
+  Subject subject = service.work(call, [&] {
+    expect_affordable(service, std::min(asked.rerank, service.search.size()), asked.match,
+                      service.search.matcher().backend(), "candidates");
+    return service.subject(asked.query);
+  });
+  // An image of the gallery is left out of its own hits.
   const std::vector<std::int64_t> exclude = {subject.id.value_or(-1)};
   auto start = Clock::now();
   const GridSet query = service.grid_of(call, std::move(subject));
@@ -46,12 +52,15 @@ Answered<HitsAnswer> search(Service& service, const Call& call, const SearchRequ
   answer.seconds.embed = seconds_since(start);
   return service.work(call, [&] {
     start = Clock::now();
+    const Progress progress = progress_of(call.patience);
     const auto found =
         service.search
-            .search(query.view(), asked.top, exclude, {asked.rerank, asked.match, asked.weights})
+            .search(query.view(), asked.top, exclude, {asked.rerank, asked.match, asked.weights},
+                    asked.where, progress)
             .front();
     answer.seconds.search = seconds_since(start);
-    answer.items = service.search.size();
+    answer.items = asked.where.empty() ? service.search.size()
+                                       : service.search.admitted(asked.where, progress)->size();
     for (std::size_t k = 0; k < found.size(); ++k) {
       answer.hits.push_back(answer_of(found[k], k + 1));
     }
@@ -67,14 +76,14 @@ std::vector<std::int64_t> ids_in(const Json& candidates) {
     if (!id) throw Refusal(400, "'candidates' must be ids, or all of them grids with cells");
     ids.push_back(*id);
     if (!seen.insert(*id).second) {
-      throw Refusal(422, "candidate " + std::to_string(*id) + " is there twice");
+      throw Refusal(422, "candidate " + std::to_string(*id) + " is in the list twice");
     }
   }
   return ids;
 }
 
-// ids: of the gallery's own; none of grids that lie in some other store, which only their places in
-// the list can name.
+// ids: of items of the gallery; empty for grids of another store, which are named by their position
+// in the list.
 RerankedAnswer answer_of(const std::vector<Hit>& hits, bool ids, double seconds) {
   RerankedAnswer answer;
   answer.seconds = seconds;
@@ -88,6 +97,8 @@ RerankedAnswer answer_of(const std::vector<Hit>& hits, bool ids, double seconds)
 
 Answered<RerankedAnswer> rerank(Service& service, const Call& call, const RerankRequest& asked) {
   expect_order(asked.weights);
+  expect_affordable(service, asked.candidates->size(), asked.match,
+                    service.search.matcher().backend(), "candidates");
   struct Wanted {
     Subject query;
     std::vector<std::int64_t> ids;
@@ -111,13 +122,21 @@ Answered<RerankedAnswer> rerank(Service& service, const Call& call, const Rerank
     const SearchParams params{wanted.ids.size(), asked.match, asked.weights};
     if (wanted.grids.size() > 0) {
       const std::vector<Hit> hits =
-          rank_grids(service.search.matcher(), query.view(), wanted.grids.view(), params);
+          rank_grids(service.search.matcher(), query.view(), wanted.grids.view(), params,
+                     progress_of(call.patience));
       return Answered(answer_of(hits, false, seconds_since(start)));
     }
-    const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
-    for (const std::int64_t id : wanted.ids) service.expect_item(*snapshot, id);
-    const std::vector<Hit> hits = service.search.rerank(query.view(), wanted.ids, params);
-    return Answered(answer_of(hits, true, seconds_since(start)));
+    try {
+      const std::vector<Hit> hits =
+          service.search.rerank(query.view(), wanted.ids, params, progress_of(call.patience));
+      return Answered(answer_of(hits, true, seconds_since(start)));
+    } catch (const Error& error) {
+      // The library's remedy is a command; clients get a route.
+      if (error.kind() != ErrorKind::not_found) throw;
+      const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
+      for (const std::int64_t id : wanted.ids) service.expect_item(*snapshot, id);
+      throw;
+    }
   });
 }
 
@@ -128,11 +147,10 @@ std::vector<Route> search_routes() {
       route("POST", "/v1/embed", embed,
             {.summary = "A photo's grid: its cells and its global vector"}),
       route("POST", "/v1/search", search,
-            {.summary = "What in the gallery resembles a photo, an image of the gallery, or a grid",
+            {.summary = "Images similar to a photo, to an image of the gallery, or to a grid",
              .refusals = {404}}),
       route("POST", "/v1/rerank", rerank,
-            {.summary = "Candidates of any other vector store in structural order",
-             .refusals = {404}}),
+            {.summary = "Re-ranks candidates of any other vector store", .refusals = {404}}),
   };
 }
 

@@ -24,6 +24,10 @@ Server::~Server() = default;
 
 int Server::port() const { return parts_->http.port(); }
 
+void Server::set_tokens(std::vector<AccessToken> tokens) {
+  parts_->service.keys.set(std::move(tokens));
+}
+
 void Server::stop() { parts_->http.stop(); }
 
 }  // namespace diml

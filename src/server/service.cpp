@@ -1,6 +1,8 @@
 #include "service.h"
 
+#include "cors.h"
 #include "diml/error.h"
+#include "gallery/writers_turn.h"
 #include "requests.h"
 
 namespace diml::server {
@@ -26,8 +28,13 @@ Service::Service(std::shared_ptr<GridStore> opened, std::unique_ptr<Embedder> ne
     : gallery(std::move(opened)),
       params(given),
       why_no_photos(std::move(why)),
-      search(gallery, {params.source, params.matcher, params.threads}),
-      workers(params.limits.workers, params.limits.waiting) {
+      search(gallery, {params.source, params.backend, params.threads}),
+      workers(params.limits.workers, params.limits.waiting, params.threads),
+      writes([store = gallery] { gallery::await_writers_turn(*store); }, params.limits.writes,
+             params.limits.write_seconds),
+      bodies(params.limits.bodies),
+      keys(params.tokens) {
+  check_origins(params.allowed_origins);
   if (network) {
     embedder =
         std::make_unique<EmbedQueue>(gallery->format(), std::move(network), params.limits.waiting);
@@ -46,7 +53,7 @@ Image Service::decode(std::string_view bytes) const {
     return decode_image({first, bytes.size()},
                         {.orientation = Orientation::exif, .most_pixels = params.limits.pixels});
   } catch (const Error& error) {
-    // Whatever is wrong with it, the client sent it.
+    // Any error here is the client's: it sent the image.
     const ErrorKind kind = error.kind();
     const int status = kind == ErrorKind::out_of_resources ? 413
                        : kind == ErrorKind::unsupported    ? 415
@@ -123,14 +130,39 @@ GridSet Service::grid_of(const Call& call, Subject subject) {
   return embed(call, std::move(crops));
 }
 
+void Service::stop_within(double seconds) {
+  if (!stopping.exchange(true)) ends_at_ = after(seconds).time_since_epoch().count();
+}
+
+void Service::note_last_resort(const char* why) noexcept {
+  ++last_resorts;
+  try {
+    log(std::string("- - 503: ") + why);
+  } catch (...) {
+    // It is counted.
+  }
+}
+
+bool Service::ends() const { return Clock::now().time_since_epoch().count() >= ends_at_; }
+
 void Service::log(const std::string& line) {
   if (!params.log) return;
   std::string one = line;
   for (char& c : one) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';  // paths may hold anything
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';  // paths may contain any bytes
   }
   const std::lock_guard lock(log_mutex_);
   params.log(one);
+}
+
+void Service::served(const ServedRequest& request) {
+  if (!params.served) return;
+  const std::lock_guard lock(served_mutex_);
+  try {
+    params.served(request);
+  } catch (...) {
+    // A log that cannot be written must not cost an answer.
+  }
 }
 
 }  // namespace diml::server

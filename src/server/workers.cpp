@@ -1,13 +1,38 @@
 #include "workers.h"
 
 #include <algorithm>
+#include <limits>
 
-#include "diml/threads.h"
+#include "base/threads.h"
+#include "diml/error.h"
 
 namespace diml::server {
 
-Workers::Workers(int count, std::size_t most_waiting) : most_waiting_(most_waiting) {
-  for (int i = 0; i < thread_count(count); ++i) threads_.emplace_back([this] { serve(); });
+namespace {
+
+constexpr double kNot = std::numeric_limits<double>::infinity();
+// Between looks at whether the running tasks have become long.
+constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
+
+}  // namespace
+
+Workers::Workers(int count, std::size_t most_waiting, int computing_threads)
+    : most_waiting_(most_waiting), common_(static_cast<std::size_t>(thread_count(count))) {
+  running_.reserve(common_ + 1);
+  const auto start = [&](Kind kind) {
+    threads_.emplace_back([this, kind, computing_threads] { serve(kind, computing_threads); });
+  };
+  try {
+    while (threads_.size() < common_) start(Kind::common);
+    start(Kind::spare);
+  } catch (const std::exception&) {
+    if (threads_.empty()) {
+      throw Error(ErrorKind::out_of_resources,
+                  "the system starts no thread for the server: allow this user more of them");
+    }
+    const std::lock_guard lock(mutex_);
+    common_ = std::min(common_, threads_.size());
+  }
 }
 
 Workers::~Workers() {
@@ -16,39 +41,89 @@ Workers::~Workers() {
     closed_ = true;
   }
   arrived_.notify_all();
+  arrived_for_spare_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void Workers::run_task(const Patience& patience, std::function<void()> work) {
   const auto task = std::make_shared<Task>();
+  task->client = patience.client;
   task->work = std::move(work);
   std::unique_lock lock(mutex_);
   if (line_.size() >= most_waiting_) {
-    throw Refusal(kBusy, "the server has too much to do: try again in a moment");
+    throw Refusal(kBusy, "the server is overloaded: try again in a moment");
   }
-  line_.push_back(task);
+  line_.push(task->client, task);
   arrived_.notify_one();
+  if (running_.size() >= common_) arrived_for_spare_.notify_one();
   const Waited waited =
       wait_with(patience, task->done, lock, [&] { return task->state != Task::State::waiting; });
   if (waited != Waited::ready) {
-    line_.erase(std::find(line_.begin(), line_.end(), task));
-    if (waited == Waited::gone) throw Refusal(kGone, "the client went away");
-    throw Refusal(kBusy, "the server did not come to it in time: try again in a moment");
+    line_.remove_if(task->client, [&](const auto& one) { return one == task; });
+    if (waited == Waited::gone) throw Refusal(kGone, "the client disconnected");
+    throw Refusal(kBusy, "the request waited too long: try again in a moment");
   }
-  // What has begun is short, and refers to what the caller holds.
+  // A started task is short, and it refers to objects of the caller: wait for it.
   task->done.wait(lock, [&] { return task->state == Task::State::done; });
   if (task->failure) std::rethrow_exception(task->failure);
 }
 
-void Workers::serve() {
-  std::unique_lock lock(mutex_);
-  while (true) {
+double Workers::used_by(const std::string& client, Clock::time_point now) const {
+  double seconds = use_.of(client, now);
+  for (const auto& task : running_) {
+    if (task->client != client) continue;
+    seconds += std::chrono::duration<double>(now - task->begun).count();
+  }
+  return seconds;
+}
+
+// Of a client who runs nothing and has used less than half of what each client has used who runs
+// something.
+std::optional<std::shared_ptr<Workers::Task>> Workers::task_for_spare() {
+  if (line_.empty() || running_.size() < common_) return std::nullopt;
+  const Clock::time_point now = Clock::now();
+  double least = kNot;
+  for (const auto& task : running_) least = std::min(least, used_by(task->client, now));
+  return line_.pop([&](const std::string& client) {
+    const auto is_its = [&](const auto& task) { return task->client == client; };
+    if (std::any_of(running_.begin(), running_.end(), is_its)) return kNot;
+    const double used = used_by(client, now);
+    return 2 * used < least ? used : kNot;
+  });
+}
+
+// Null at the end.
+std::shared_ptr<Workers::Task> Workers::next_task(Kind kind, std::unique_lock<std::mutex>& lock) {
+  if (kind == Kind::common) {
     arrived_.wait(lock, [&] { return closed_ || !line_.empty(); });
-    if (line_.empty()) return;
-    const std::shared_ptr<Task> task = std::move(line_.front());
-    line_.pop_front();
+    const Clock::time_point now = Clock::now();
+    return line_.pop([&](const std::string& client) { return used_by(client, now); })
+        .value_or(nullptr);
+  }
+  while (!closed_) {
+    if (auto task = task_for_spare()) return *task;
+    if (line_.empty() || running_.size() < common_) {
+      arrived_for_spare_.wait(lock);
+    } else {
+      arrived_for_spare_.wait_for(lock, kBetweenLooks);
+    }
+  }
+  return nullptr;
+}
+
+void Workers::serve(Kind kind, int computing_threads) {
+  try {
+    start_team(computing_threads);  // now: OpenMP ends the process where it cannot start a thread
+  } catch (const std::exception&) {
+    // No memory for it at this moment.
+  }
+  std::unique_lock lock(mutex_);
+  while (const std::shared_ptr<Task> task = next_task(kind, lock)) {
     task->state = Task::State::running;
-    ++running_;
+    task->begun = Clock::now();
+    running_.push_back(task);
+    // Whoever has just waited for a common thread may now wait for the spare one.
+    if (!line_.empty() && running_.size() >= common_) arrived_for_spare_.notify_one();
     lock.unlock();
     try {
       task->work();
@@ -56,7 +131,12 @@ void Workers::serve() {
       task->failure = std::current_exception();
     }
     lock.lock();
-    --running_;
+    running_.erase(std::find(running_.begin(), running_.end(), task));
+    try {
+      use_.add(task->client, seconds_since(task->begun));
+    } catch (const std::exception&) {
+      // No memory to remember it.
+    }
     task->state = Task::State::done;
     task->done.notify_all();
   }
@@ -69,7 +149,7 @@ std::size_t Workers::waiting() const {
 
 std::size_t Workers::running() const {
   const std::lock_guard lock(mutex_);
-  return running_;
+  return running_.size();
 }
 
 }  // namespace diml::server

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -10,24 +9,30 @@
 #include <utility>
 #include <vector>
 
+#include "client_use.h"
+#include "fair_line.h"
 #include "patience.h"
 #include "refusal.h"
 
 namespace diml::server {
 
-// The few threads that compute. Work waits in a line of bounded length; who would have to wait for
-// too long is sent away. Keeping them apart from the connections' threads also keeps the number of
-// OpenMP's own threads small: it makes some for every thread that ever computes.
+// The few threads that compute. Tasks wait in a queue of bounded length; a task that would wait too
+// long is refused. The next task is one of the client who has used least of late; one more thread,
+// which sleeps while there is one client alone, lets such a client begin while others keep all
+// threads busy with long tasks. Separate threads for connections also keep the number of OpenMP
+// threads small: OpenMP makes a pool for every thread that ever computes.
 class Workers {
  public:
-  Workers(int count, std::size_t most_waiting);
+  // computing_threads: of each worker's own team. Fewer workers than `count` where the system does
+  // not start more; throws where it starts none.
+  Workers(int count, std::size_t most_waiting, int computing_threads = 1);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Runs it on one of them and returns what it returns, or throws what it throws. Refusal kBusy
-  // where the line is full, or has not moved by the deadline; kGone where the client went away
-  // before it began.
+  // Runs a task on one of them; returns or throws what the task does. Refusal kBusy if the queue is
+  // full or the task has not started by the deadline; kGone if the client disconnects before it
+  // starts.
   template <class Work>
   auto run(const Patience& patience, Work work) -> decltype(work()) {
     std::optional<decltype(work())> result;
@@ -39,20 +44,30 @@ class Workers {
   std::size_t running() const;
 
  private:
+  enum class Kind { common, spare };
   struct Task {
+    std::string client;
+    Clock::time_point begun;
     std::function<void()> work;
     std::exception_ptr failure;
     enum class State { waiting, running, done } state = State::waiting;
     std::condition_variable done;
   };
   void run_task(const Patience& patience, std::function<void()> work);
-  void serve();
+  void serve(Kind kind, int computing_threads);
+  std::shared_ptr<Task> next_task(Kind kind, std::unique_lock<std::mutex>& lock);
+  // With the lock: the seconds that a client has used of late, its running tasks included.
+  double used_by(const std::string& client, Clock::time_point now) const;
+  std::optional<std::shared_ptr<Task>> task_for_spare();
 
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<std::shared_ptr<Task>> line_;
+  std::condition_variable arrived_for_spare_;
+  FairLine<std::shared_ptr<Task>> line_;
+  std::vector<std::shared_ptr<Task>> running_;
+  ClientUse use_;
   std::size_t most_waiting_;
-  std::size_t running_ = 0;
+  std::size_t common_ = 0;
   bool closed_ = false;
   std::vector<std::thread> threads_;
 };

@@ -5,15 +5,15 @@
 
 namespace diml::training {
 
-Image random_resized_crop(const Image& image, std::size_t size,
-                          const learn::AugmentSettings& settings, Random& random) {
+Image random_resized_crop(const Image& image, std::size_t size, const AugmentParams& settings,
+                          Random& random) {
   const auto width = static_cast<double>(image.width);
   const auto height = static_cast<double>(image.height);
   constexpr int kAttempts = 10;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const double area =
         width * height * random.uniform(settings.smallest_area, settings.largest_area);
-    // Evenly in the logarithm: 3/4 is as likely as 4/3.
+    // Uniform in the logarithm: 3/4 is as likely as 4/3.
     const double ratio = std::exp(
         random.uniform(std::log(settings.smallest_ratio), std::log(settings.largest_ratio)));
     const auto w = static_cast<std::size_t>(std::lround(std::sqrt(area * ratio)));
@@ -33,8 +33,7 @@ Image random_resized_crop(const Image& image, std::size_t size,
 }
 
 void augment(const Image& image, std::size_t size, ChannelOrder channels,
-             const learn::AugmentSettings& settings, Random random,
-             std::span<std::uint8_t> planes) {
+             const AugmentParams& settings, Random random, std::span<std::uint8_t> planes) {
   const Image part = random_resized_crop(image, size, settings, random);
   const bool mirrored = random.uniform() < settings.flip;
   for (std::size_t c = 0; c < 3; ++c) {

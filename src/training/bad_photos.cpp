@@ -18,10 +18,10 @@ std::size_t BadPhotos::hear(const TrainingBatch& own) {
   MessageWriter message;
   message.put(std::uint64_t{own.replaced});
   for (const std::string& reason : reasons_of(own)) {
-    if (ranks_.writes() || named_.insert(reason).second) message.put(reason);
+    if (ranks_.is_root() || named_.insert(reason).second) message.put(reason);
   }
   std::size_t replaced = 0;
-  for (const std::string& bytes : ranks_.exchanged(message.take())) {
+  for (const std::string& bytes : ranks_.all_gather(message.take())) {
     MessageReader heard(bytes);
     replaced += heard.get<std::uint64_t>();
     std::vector<std::string> reasons;
@@ -32,7 +32,7 @@ std::size_t BadPhotos::hear(const TrainingBatch& own) {
 }
 
 void BadPhotos::name(const std::vector<std::string>& reasons) {
-  if (!ranks_.writes()) return;
+  if (!ranks_.is_root()) return;
   for (const std::string& reason : reasons) {
     if (!named_.insert(reason).second) continue;
     if (folder_ != nullptr) folder_->add_bad(reason);

@@ -4,32 +4,32 @@
 #include <string>
 #include <vector>
 
-#include "diml/train_call.h"
+#include "diml/train.h"
 #include "loader.h"
 #include "ranks.h"
 #include "run_folder.h"
 
 namespace diml::training {
 
-// The photos that a run cannot read and goes on without. Each is named once: to the hook, and in
-// the run's folder.
+// The photos that a run cannot read and skips. Each is reported once: to the hook, and in the
+// run's folder.
 class BadPhotos {
  public:
   // folder: null on ranks that do not write.
   BadPhotos(Ranks& ranks, RunFolder* folder, const TrainHooks& hooks)
       : ranks_(ranks), folder_(folder), hooks_(hooks) {}
 
-  // Of a batch that the ranks share, told by all of them. Returns how many of all its draws were
-  // replaced.
+  // The bad photos of a batch that the ranks share; all ranks call it. Returns how many draws of
+  // the whole batch were replaced.
   std::size_t hear(const TrainingBatch& own);
-  // Of what the one that writes has seen; the others say nothing.
+  // The bad photos that the writing rank has found; the other ranks pass none.
   void name(const std::vector<std::string>& reasons);
 
  private:
   Ranks& ranks_;
   RunFolder* folder_;
   const TrainHooks& hooks_;
-  std::set<std::string> named_;  // by this rank, to the others
+  std::set<std::string> named_;  // by this rank to the others
 };
 
 // Paths and reasons.

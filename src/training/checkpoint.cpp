@@ -10,7 +10,7 @@ namespace {
 
 const std::string kModel = "model.";
 
-// Doubles by their bits: what comes back is the same number.
+// Doubles by their bits: the same number is read back.
 std::string bits_of(double value) { return std::to_string(std::bit_cast<std::uint64_t>(value)); }
 
 }  // namespace

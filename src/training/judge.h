@@ -3,20 +3,20 @@
 #include <optional>
 
 #include "diml/evaluate_dataset.h"
-#include "diml/learn/train_config.h"
-#include "diml/model.h"
-#include "diml/train_call.h"
+#include "diml/train.h"
+#include "models/model.h"
 #include "ranks.h"
+#include "training/train_config.h"
 
 namespace diml::training {
 
-// What `diml evaluate --model` would say of the model: evaluate_dataset() by all ranks. nullopt, on
-// all of them, where the hook stopped it.
+// Evaluates the model as `diml evaluate --model` does: evaluate_dataset() by all ranks. nullopt, on
+// all of them, where the hook cancelled it.
 std::optional<DatasetEvaluation> evaluate_model(const Model& model, const LabelledImages& images,
-                                                const learn::TrainConfig& config, Ranks& ranks,
+                                                const TrainConfig& config, Ranks& ranks,
                                                 const TrainHooks& hooks);
 
-// Threads that decode beside those that train.
-std::size_t loader_threads(const learn::TrainConfig& config);
+// The number of threads that decode while others train.
+std::size_t loader_threads(const TrainConfig& config);
 
 }  // namespace diml::training

@@ -8,7 +8,7 @@
 namespace diml::training {
 namespace {
 
-// In an order that does not tell which thread came first.
+// In an order that does not depend on the order of the threads.
 void make_unique(std::vector<BadImage>& bad) {
   const auto before = [](const BadImage& one, const BadImage& other) {
     return one.index < other.index;
@@ -94,7 +94,7 @@ void Loader::work() {
       ++slot.batch.replaced;
       slot.batch.bad.insert(slot.batch.bad.end(), bad.begin(), bad.end());
     }
-    // The image stays missing: its batch must never look whole.
+    // The image stays missing: its batch must never count as complete.
     if (failure && !failure_) failure_ = failure;
     if (failure || --slot.missing == 0) changed_.notify_all();
   }
@@ -144,7 +144,7 @@ TrainingBatch Loader::next() {
     return found != slots_.end() && found->second.missing == 0;
   };
   changed_.wait(lock, [&] { return failure_ || ready(); });
-  // Once told, for good: images under way might still fill the batch up.
+  // The failure is permanent: images in progress might still complete the batch.
   told_ = told_ || !ready();
   if (told_) std::rethrow_exception(failure_);
   TrainingBatch batch = std::move(slots_.at(taken_).batch);

@@ -41,21 +41,21 @@ class ImageCache {
 struct TrainingBatch {
   std::vector<std::size_t> indices;  // into the cache's paths
   torch::Tensor pixels;              // [B, 3, size, size] uint8
-  std::size_t replaced = 0;          // of them show another image of their class
-  std::vector<BadImage> bad{};       // the images that could not be read, each once, rising
+  std::size_t replaced = 0;          // replaced by another image of their class
+  std::vector<BadImage> bad{};       // the images that could not be read, each once, ascending
 };
 
 struct LoaderParams {
   std::size_t size = 224;
   ChannelOrder channels = ChannelOrder::rgb;
-  learn::AugmentSettings augment{};
-  std::uint64_t seed = 0;  // of this epoch: what an image looks like depends on it and its place
+  AugmentParams augment{};
+  std::uint64_t seed = 0;  // of this epoch: augmentation depends on it and on the image's place
   std::size_t first_place = 0;  // of these images in a batch that several processes share
   std::size_t threads = 2;
-  std::size_t ahead = 3;               // batches that wait, decoded, at most
+  std::size_t ahead = 3;               // decoded batches in the queue, at most
   torch::Device device = torch::kCPU;  // where they go next
-  // Labels of the cache's images, or empty. With them, the next image of its class stands in for
-  // one that cannot be read.
+  // Labels of the cache's images, or empty. With them, the next image of its class replaces one
+  // that cannot be read.
   std::span<const std::int64_t> stand_ins{};
 };
 
@@ -79,7 +79,7 @@ class Loader {
   };
 
   void work();
-  // bad: gets those that could not be read before one could.
+  // bad: gets the images that could not be read.
   std::shared_ptr<const Image> image_at(std::size_t index, std::vector<BadImage>& bad);
   // Makes room for a batch; false, with the failure noted, where there is none.
   bool begin(Slot& slot, const std::vector<std::size_t>& indices);
@@ -89,12 +89,12 @@ class Loader {
   LoaderParams params_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t taken_;  // batches that next() has given out, from the epoch's start
+  std::size_t taken_;  // batches that next() has returned, from the epoch's start
   std::size_t batch_;  // the next image to be decoded: its batch and place
   std::size_t place_ = 0;
   std::map<std::size_t, Slot> slots_;
   std::exception_ptr failure_;
-  bool told_ = false;  // the failure, to who asked for a batch
+  bool told_ = false;  // the failure was reported to a caller of next()
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

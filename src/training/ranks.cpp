@@ -26,7 +26,7 @@ namespace {
 
 #if DIML_HAS_GLOO || DIML_HAS_NCCL
 
-// LibTorch 2.4 and later ask for libuv, which Debian's is built without.
+// LibTorch 2.4 and later use libuv by default; Debian's LibTorch is built without it.
 template <class Options>
 void without_libuv(Options& options) {
   if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
@@ -44,9 +44,9 @@ std::chrono::seconds timeout() {
                                                                : number_in("DIML_TIMEOUT"));
 }
 
-// While it lives, writing to a process that has ended is an error and not the end of this one: the
-// libraries below write as they do under Python, which ignores the signal. A handler of whoever
-// embeds this stays.
+// While it exists, writing to a process that has ended is an error and does not kill this process:
+// the libraries below expect that SIGPIPE is ignored, as Python does. A handler of an embedding
+// program stays.
 class BrokenPipesAreErrors {
  public:
   BrokenPipesAreErrors() : before_(std::signal(SIGPIPE, SIG_IGN)) {
@@ -63,7 +63,7 @@ class BrokenPipesAreErrors {
 // Over the network with Gloo, between GPUs with NCCL.
 class GroupRanks final : public Ranks {
  public:
-  // carrier: where what travels must lie, the CPU for Gloo and this process's GPU for NCCL.
+  // carrier: the device of transferred tensors, the CPU for Gloo and this process's GPU for NCCL.
   GroupRanks(ProcessPlace place, torch::Device carrier) : place_(place), carrier_(carrier) {
     std::string host = variable("MASTER_ADDR");
     if (host.empty()) {
@@ -75,7 +75,7 @@ class GroupRanks final : public Ranks {
     c10d::TCPStoreOptions options;
     options.port = static_cast<std::uint16_t>(
         variable("MASTER_PORT").empty() ? 29500 : number_in("MASTER_PORT"));
-    // torchrun's agent serves already.
+    // torchrun's agent serves the store already.
     options.isServer = place.rank == 0 && variable("TORCHELASTIC_USE_AGENT_STORE") != "True";
     options.numWorkers = static_cast<decltype(options.numWorkers)::value_type>(place.size);
     options.waitWorkers = false;
@@ -90,7 +90,7 @@ class GroupRanks final : public Ranks {
   std::size_t rank() const override { return place_.rank; }
   std::size_t size() const override { return place_.size; }
 
-  torch::Tensor gathered(const torch::Tensor& own) override {
+  torch::Tensor all_gather(const torch::Tensor& own) override {
     std::vector<torch::Tensor> input = {own.detach().to(carrier_).contiguous()};
     std::vector<std::vector<torch::Tensor>> output(1);
     for (std::size_t r = 0; r < size(); ++r) output[0].push_back(torch::empty_like(input[0]));
@@ -102,30 +102,30 @@ class GroupRanks final : public Ranks {
     return torch::cat(parts);
   }
 
-  std::vector<std::string> exchanged(const std::string& own) override {
+  std::vector<std::string> all_gather(const std::string& own) override {
     const std::vector<std::int64_t> sizes = sizes_of_all(own);
-    const torch::Tensor all = gathered(padded(own, sizes));
+    const torch::Tensor all = all_gather(padded(own, sizes));
     return texts_of(std::vector<torch::Tensor>(all.chunk(static_cast<std::int64_t>(size()))),
                     sizes);
   }
 
-  std::vector<std::string> collected(const std::string& own) override {
+  std::vector<std::string> gather(const std::string& own) override {
     const std::vector<std::int64_t> sizes = sizes_of_all(own);
     std::vector<torch::Tensor> input = {padded(own, sizes).to(carrier_)};
     std::vector<std::vector<torch::Tensor>> output;
-    if (writes()) {
+    if (is_root()) {
       output.emplace_back();
       for (std::size_t r = 0; r < size(); ++r) output[0].push_back(torch::empty_like(input[0]));
     }
     c10d::GatherOptions to_writer;
     to_writer.rootRank = 0;
     guarded("gather", [&] { group_->gather(output, input, to_writer)->wait(); });
-    return writes() ? texts_of(output[0], sizes) : std::vector<std::string>{};
+    return is_root() ? texts_of(output[0], sizes) : std::vector<std::string>{};
   }
 
-  void sum_gradients(const std::map<std::string, torch::Tensor>& values) override {
+  void all_reduce(const std::map<std::string, torch::Tensor>& values) override {
     const torch::NoGradGuard no_gradient;
-    // One message for all: latency, not bytes, is what small arrays cost.
+    // One message for all: the cost of small arrays is latency, not bytes.
     std::vector<torch::Tensor> flat;
     for (const auto& [name, value] : values) {
       flat.push_back(value.grad().defined() ? value.grad().flatten()
@@ -146,20 +146,20 @@ class GroupRanks final : public Ranks {
     }
   }
 
-  // Its word in the store: a barrier of Gloo would give up after the timeout, while the end of the
+  // A key in the store: a barrier of Gloo would fail after the timeout, while the end of the
   // process that serves the store is noticed at once.
-  void wait_for_writer() override {
+  void barrier() override {
     constexpr std::chrono::hours kForEver(24 * 365);
     const std::string word = "diml_writer_" + std::to_string(++words_);
     guarded("wait", [&] {
-      if (writes()) {
+      if (is_root()) {
         store_->set(word, std::vector<std::uint8_t>{1});
       } else {
         store_->wait({word}, kForEver);
       }
     });
-    // The one that serves the store must not end before the others have heard it.
-    exchanged("");
+    // The process that serves the store must not end before the others have read the key.
+    all_gather("");
   }
 
  private:
@@ -190,11 +190,11 @@ class GroupRanks final : public Ranks {
 
   std::vector<std::int64_t> sizes_of_all(const std::string& own) {
     const torch::Tensor sizes =
-        gathered(torch::tensor({static_cast<std::int64_t>(own.size())}, torch::kInt64));
+        all_gather(torch::tensor({static_cast<std::int64_t>(own.size())}, torch::kInt64));
     return {sizes.data_ptr<std::int64_t>(), sizes.data_ptr<std::int64_t>() + sizes.numel()};
   }
 
-  // All ranks' arrays must have one length, and not none.
+  // The arrays of all ranks must have the same length, above 0.
   static torch::Tensor padded(const std::string& own, const std::vector<std::int64_t>& sizes) {
     const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end());
     torch::Tensor bytes = torch::zeros({std::max<std::int64_t>(1, longest)}, torch::kUInt8);

@@ -11,9 +11,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/output_file.h"
 #include "base/system_error.h"
 #include "diml/error.h"
-#include "diml/output_file.h"
 #include "learn/event_file.h"
 
 namespace diml::training {
@@ -64,7 +64,7 @@ EpochReport report_of(const Json& line) {
   return report;
 }
 
-// A whole line or nothing, and on disk.
+// Writes a whole line or nothing, and syncs it to disk.
 void append_line(const std::string& path, const std::string& line) {
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   const auto size = static_cast<ssize_t>(line.size());
@@ -93,7 +93,7 @@ RunFolder::RunFolder(std::string path, bool fresh) : path_(std::move(path)), fre
 
 RunFolder::~RunFolder() = default;
 
-void RunFolder::begin(const learn::TrainConfig& config) {
+void RunFolder::begin(const TrainConfig& config) {
   make_folder(path_ + "/last");
   events_ = std::make_unique<Events>(
       path_,
@@ -114,7 +114,7 @@ std::vector<EpochReport> RunFolder::cut_metrics(std::size_t epochs) {
   std::string line;
   while (std::getline(before, line)) {
     const Json json = Json::parse(line, nullptr, false);
-    // A line that was cut off belongs to an epoch that is done again.
+    // A truncated line belongs to an epoch that is repeated.
     if (!json.is_object() || json.value("epoch", epochs) >= epochs) continue;
     after.write(line + "\n");
     reports.push_back(report_of(json));
@@ -148,7 +148,7 @@ void RunFolder::add_bad(const std::string& why) {
 void RunFolder::add_step(std::size_t step, double loss, double images_per_second) {
   events_->scalar("loss/step", static_cast<std::int64_t>(step), loss);
   events_->scalar("images_per_second", static_cast<std::int64_t>(step), images_per_second);
-  // An epoch may take hours: who watches the curves sees them grow.
+  // An epoch may take hours: the curves are updated within it.
   constexpr std::chrono::seconds kFlushEvery(3);
   const auto now = std::chrono::steady_clock::now();
   if (now - flushed_ < kFlushEvery) return;

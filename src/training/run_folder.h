@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "diml/learn/train_config.h"
-#include "diml/train_call.h"
+#include "diml/train.h"
+#include "training/train_config.h"
 
 namespace diml::training {
 
@@ -14,7 +14,7 @@ namespace diml::training {
 // bad.txt where photos could not be read.
 class RunFolder {
  public:
-  // Nothing is made yet. fresh: nothing of an earlier run may be there; else there must be one.
+  // Creates nothing yet. fresh: there must be no earlier run in it; else there must be one.
   RunFolder(std::string path, bool fresh);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -27,18 +27,18 @@ class RunFolder {
   std::string best() const { return path_ + "/best.safetensors"; }
   std::string checkpoint() const { return path_ + "/last/checkpoint.safetensors"; }
 
-  // Makes the folder and writes down what will run in it.
-  void begin(const learn::TrainConfig& config);
+  // Creates the folder and writes the configuration of the run.
+  void begin(const TrainConfig& config);
 
-  // Keeps the lines of the epochs below `epochs` and returns what they say: the others are about to
-  // be done again.
+  // Keeps the lines of the epochs below `epochs` and returns their content: the other epochs are
+  // repeated.
   std::vector<EpochReport> cut_metrics(std::size_t epochs);
   // One line. Nothing in it depends on the clock: a run that was interrupted writes the same ones.
   void add_metrics(const EpochReport& report, double learning_rate);
-  // A photo that cannot be read, with the reason: one line of bad.txt, however often it is said.
+  // A photo that cannot be read, with the reason: one line of bad.txt, also for repeated calls.
   void add_bad(const std::string& why);
   const std::vector<std::string>& all_bad() const { return bad_lines_; }
-  // What the curves show beside them.
+  // Further values of the curves.
   void add_step(std::size_t step, double loss, double images_per_second);
 
  private:

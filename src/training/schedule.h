@@ -3,13 +3,12 @@
 #include <cmath>
 #include <numbers>
 
-#include "diml/learn/train_config.h"
+#include "training/train_config.h"
 
 namespace diml::training {
 
-// What every learning rate is multiplied with. progress: epochs that are done, with fractions.
-inline double rate_factor(const learn::ScheduleSettings& schedule, double progress,
-                          std::size_t epochs) {
+// The factor of every learning rate. progress: completed epochs, with fractions.
+inline double rate_factor(const ScheduleParams& schedule, double progress, std::size_t epochs) {
   const auto warm_up = static_cast<double>(schedule.warm_up_epochs);
   double factor = 1.0;
   if (progress < warm_up) factor = progress / warm_up;

@@ -1,11 +1,11 @@
 #include "starting_model.h"
 
-#include "diml/open_network.h"
+#include "engine/open_network.h"
 
 namespace diml::training {
 
-Model starting_model(const learn::TrainConfig& config, std::uint64_t seed) {
-  const learn::ModelSettings& wanted = config.model;
+Model starting_model(const TrainConfig& config, std::uint64_t seed) {
+  const ModelParams& wanted = config.model;
   Model model;
   if (wanted.weights.empty()) {
     model = make_model(wanted.architecture, StridePlace::in_3x3, wanted.dim, seed);
@@ -15,6 +15,7 @@ Model starting_model(const learn::TrainConfig& config, std::uint64_t seed) {
       add_projection(model, wanted.dim, seed);
     }
   }
+  model.calibration.reset();  // it was for the weights before training
   if (wanted.resize > 0) model.preprocessing.resize = wanted.resize;
   if (wanted.crop > 0) model.preprocessing.crop = wanted.crop;
   check(model.preprocessing);

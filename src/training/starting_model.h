@@ -1,13 +1,13 @@
 #pragma once
 
-#include "diml/learn/train_config.h"
-#include "diml/model.h"
+#include "models/model.h"
+#include "training/train_config.h"
 
 namespace diml::training {
 
-// The network as a run begins with it: weights to fine-tune or random ones, with a projection of
+// The network at the start of a run: weights to fine-tune or random ones, with a projection of
 // model.dim (their own where it fits, else a random one), for photos of model.resize and
 // model.crop.
-Model starting_model(const learn::TrainConfig& config, std::uint64_t seed);
+Model starting_model(const TrainConfig& config, std::uint64_t seed);
 
 }  // namespace diml::training

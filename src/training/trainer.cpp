@@ -1,28 +1,25 @@
 #include "trainer.h"
 
-#include <chrono>
 #include <cmath>
 
+#include "base/output_file.h"
+#include "base/stopwatch.h"
 #include "diml/error.h"
-#include "diml/output_file.h"
 #include "judge.h"
 #include "learn/device.h"
 #include "learn/tensors.h"
+#include "run_plan.h"
 #include "schedule.h"
 #include "starting_model.h"
 
 namespace diml::training {
 namespace {
 
-// Kinds of randomness, so that none repeats another's.
+// Streams of random numbers, so that none repeats another.
 constexpr std::uint64_t kAugment = 1;
 constexpr std::uint64_t kStep = 2;  // 3 is starting_seed's
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-learn::MeasureParams measure_of(const learn::TrainConfig& config) {
+learn::MeasureParams measure_of(const TrainConfig& config) {
   learn::MeasureParams params = config.measure;
   params.threads = config.threads;
   return params;
@@ -30,8 +27,7 @@ learn::MeasureParams measure_of(const learn::TrainConfig& config) {
 
 }  // namespace
 
-Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
-                 const TrainHooks& hooks)
+Trainer::Trainer(TrainConfig config, Ranks& ranks, RunFolder* folder, const TrainHooks& hooks)
     : config_(std::move(config)),
       ranks_(ranks),
       folder_(folder),
@@ -40,13 +36,15 @@ Trainer::Trainer(learn::TrainConfig config, Ranks& ranks, RunFolder* folder,
       data_(load_training_data(config_)),
       start_(starting_model(config_, starting_seed(config_.seed))),
       pixels_(start_.preprocessing, device_),
-      network_(std::make_unique<learn::TrainableNetwork>(start_, device_,
-                                                         precision_from(config_.precision))),
+      network_(std::make_unique<learn::TrainableNetwork>(start_, device_, config_.precision)),
       measure_(measure_of(config_)),
       bad_(ranks, folder, hooks) {
   config_.device = device_.str();
   config_.sampler.seed = config_.seed;
   config_.sampler.shards = ranks_.size();
+  const learn::SamplerParams asked = config_.sampler;
+  config_.sampler = fitted_batch(asked, data_.train.labels);
+  summary_.plan = plan_of(config_, asked, data_);
   sampler_ = make_sampler(config_.sampler, data_.train.labels);
   cache_ =
       std::make_unique<ImageCache>(data_.train.paths, data_.orientation, config_.cache_mb << 20U);
@@ -85,13 +83,13 @@ void Trainer::make_loss_and_optimiser() {
   for (const learn::LossParameter& parameter : loss_->parameters()) {
     groups.push_back({parameter.name,
                       parameter.learning_rate,
-                      0.0,  // a decay would pull boundaries and unit proxies nowhere useful
+                      0.0,  // weight decay makes no sense for boundaries and unit proxies
                       {{parameter.name, parameter.value}}});
   }
   optimiser_ = std::make_unique<learn::Optimiser>(config_.optimiser, std::move(groups));
 }
 
-// As it is seen in training. Every rank takes the same.
+// A batch as in training. Every rank uses the same.
 void Trainer::look_at_a_batch() {
   const bool calibrates = config_.model.weights.empty();
   const bool unrolls =
@@ -105,19 +103,19 @@ void Trainer::look_at_a_batch() {
   TrainingBatch batch = loader.next();
   const torch::Tensor pixels = pixels_(batch.pixels);
   if (calibrates) network_->calibrate(pixels);
-  // A loss knows which pairs it asks for: memory that they lack ends the run here, before hours of
-  // evaluation, and not in its first step.
+  // The loss determines the pairs that it needs: where memory is too small for them, the run ends
+  // here, before hours of evaluation, and not in its first step.
   if (unrolls) {
     torch::Tensor map;
     {
       const torch::NoGradGuard no_gradient;
       map = network_->forward(pixels);
     }
-    const learn::Grids grids = learn::make_grids(map.requires_grad_(true), config_.grid,
-                                                 pooling_rule_from(config_.pooling));
+    const learn::Grids grids =
+        learn::make_grids(map.requires_grad_(true), config_.grid, config_.pooling);
     (*loss_)({grids, labels_of(batch), measure_, mixed_seed(config_.seed, kStep, 0)});
     const std::string& memory = measure_.unrolled_memory();
-    if (hooks_.on_note && ranks_.writes() && !memory.empty()) hooks_.on_note(memory);
+    if (hooks_.on_note && ranks_.is_root() && !memory.empty()) hooks_.on_note(memory);
   }
   batch.pixels = torch::Tensor();
   if (calibrates) calibrated_ = std::move(batch);
@@ -149,20 +147,20 @@ torch::Tensor Trainer::labels_of(const TrainingBatch& batch) const {
 
 LateNumbers Trainer::run_step(const TrainingBatch& batch, std::size_t epoch, std::size_t step,
                               std::size_t steps) {
-  const torch::Tensor labels = ranks_.gathered(labels_of(batch));
+  const torch::Tensor labels = ranks_.all_gather(labels_of(batch));
   optimiser_->zero_gradients();
   const torch::Tensor map = network_->forward(pixels_(batch.pixels));
-  learn::Grids grids = learn::make_grids(map, measure_.needs_cells() ? config_.grid : 0,
-                                         pooling_rule_from(config_.pooling));
-  grids.globals = ranks_.gathered(grids.globals);
-  grids.norms = ranks_.gathered(grids.norms);
-  if (grids.cells.defined()) grids.cells = ranks_.gathered(grids.cells);
+  learn::Grids grids =
+      learn::make_grids(map, measure_.needs_cells() ? config_.grid : 0, config_.pooling);
+  grids.globals = ranks_.all_gather(grids.globals);
+  grids.norms = ranks_.all_gather(grids.norms);
+  if (grids.cells.defined()) grids.cells = ranks_.all_gather(grids.cells);
   const torch::Tensor loss =
       (*loss_)({grids, labels, measure_, mixed_seed(config_.seed, kStep, epoch * steps + step)});
   torch::Tensor length = torch::zeros_like(loss, torch::kFloat64);
   if (loss.requires_grad()) {
     loss.backward();
-    ranks_.sum_gradients(network_->parameters());
+    ranks_.all_reduce(network_->parameters());
     length = optimiser_->clip(config_.clip);
     optimiser_->step(rate_at(epoch, step, steps));
   }
@@ -179,7 +177,7 @@ void Trainer::settle(const Step& step, double images_per_second) {
   if (!std::isfinite(loss)) fail_on_nan("the loss", step.batch, step.epoch, step.number);
   if (!std::isfinite(numbers[1])) fail_on_nan("the gradient", step.batch, step.epoch, step.number);
   progress_.loss_sum += loss;
-  if (hooks_.on_step && ranks_.writes()) {
+  if (hooks_.on_step && ranks_.is_root()) {
     hooks_.on_step(
         {step.epoch, config_.epochs, step.number + 1, step.steps, loss, images_per_second});
   }
@@ -191,11 +189,11 @@ void Trainer::settle(const Step& step, double images_per_second) {
 void Trainer::expect_numbers(const TrainingBatch& batch, std::size_t epoch, std::size_t step) {
   const torch::NoGradGuard no_gradient;
   const torch::Tensor map = network_->forward(pixels_(batch.pixels));
-  // Each rank has looked at its own images: all of them end, and one of them writes which they
-  // were.
+  // Each rank has checked its own images: all ranks end, and one of them writes the list of the
+  // batch.
   const torch::Tensor finite = map.isfinite().all().view({1}).to(torch::kInt64);
-  if (!ranks_.gathered(finite).all().item<bool>()) {
-    fail_on_nan("what the network gives", batch, epoch, step);
+  if (!ranks_.all_gather(finite).all().item<bool>()) {
+    fail_on_nan("the network's output", batch, epoch, step);
   }
 }
 
@@ -230,15 +228,14 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
   }
   Loader loader(*cache_, std::move(batches), progress_.steps_done, loader_params(epoch));
   const double plans_before = measure_.plan_seconds();
-  const auto start = Clock::now();
-  auto settled = start;
+  const Stopwatch watch;
+  Stopwatch since_settled;
   std::optional<Step> under_way;
   const auto settle_it = [&] {
     if (!under_way) return;
     const Step step = std::move(*under_way);
     under_way.reset();
-    settle(step, static_cast<double>(images) / seconds_since(settled));
-    settled = Clock::now();
+    settle(step, static_cast<double>(images) / since_settled.restart());
   };
   bool stopped = false;
   while (progress_.steps_done < steps && !stopped) {
@@ -246,11 +243,11 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
     const TrainingBatch batch = loader.next();
     if (config_.dataset.skip_bad) progress_.replaced += bad_.hear(batch);
     LateNumbers numbers = run_step(batch, epoch, number, steps);
-    settle_it();  // the one before: the device has this one to do meanwhile
+    settle_it();  // the previous step, while the device computes this one
     under_way = Step{batch, epoch, number, steps, std::move(numbers)};
     ++progress_.steps_done;
     if (!device_.is_cuda()) settle_it();
-    stopped = asked_to_stop();
+    stopped = is_cancelled();
     const bool due =
         config_.checkpoint_steps > 0 && progress_.steps_done % config_.checkpoint_steps == 0;
     if (stopped || due || progress_.steps_done == steps) {
@@ -261,7 +258,7 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
       save(epoch - 1, progress_.steps_done);
     }
   }
-  report.seconds = seconds_since(start);
+  report.seconds = watch.seconds();
   report.plan_seconds = measure_.plan_seconds() - plans_before;
   report.loss = progress_.loss_sum / static_cast<double>(steps);
   if (config_.dataset.skip_bad) {
@@ -270,17 +267,17 @@ bool Trainer::run_epoch(std::size_t epoch, EpochReport& report) {
   return stopped && progress_.steps_done < steps;
 }
 
-bool Trainer::asked_to_stop() {
-  const bool own = hooks_.stop && hooks_.stop();
+bool Trainer::is_cancelled() {
+  const bool own = hooks_.cancelled && hooks_.cancelled();
   if (ranks_.size() == 1) return own;
-  return ranks_.gathered(torch::tensor({std::int64_t{own}})).any().item<bool>();
+  return ranks_.all_gather(torch::tensor({std::int64_t{own}})).any().item<bool>();
 }
 
 bool Trainer::gave_up() {
   if (config_.evaluate.patience == 0) return false;
-  // The one that writes knows which was the best.
+  // The writing rank knows which epoch was the best.
   const bool own = progress_.epochs_done >= progress_.best_epoch + config_.evaluate.patience;
-  return ranks_.exchanged(own ? "enough" : "").front() == "enough";
+  return ranks_.all_gather(own ? "enough" : "").front() == "enough";
 }
 
 Model Trainer::current_model() const {
@@ -295,14 +292,14 @@ bool Trainer::judge(EpochReport& report) {
   std::optional<DatasetEvaluation> judged =
       evaluate_model(current_model(), data_.judged, config_, ranks_, hooks_);
   if (!judged) return true;
-  if (ranks_.writes()) report.results = std::move(judged->evaluations.front().results);
+  if (ranks_.is_root()) report.results = std::move(judged->evaluations.front().results);
   if (report.skipped) {
     report.skipped->judged = judged->images;
     report.skipped->not_judged = judged->bad.size();
     bad_.name(judged->bad);
   }
   if (folder_ == nullptr) return false;
-  // The last depth of re-ranking is what a user of the model would see.
+  // The last depth of re-ranking counts: a user of the model would see its results.
   const double p_at_1 = report.results.back().metrics.p_at_1;
   const bool chosen = config_.evaluate.select == "last" ? report.epoch == config_.epochs
                                                         : p_at_1 > progress_.best_p_at_1;
@@ -310,7 +307,7 @@ bool Trainer::judge(EpochReport& report) {
     progress_.best_p_at_1 = p_at_1;
     progress_.best_epoch = report.epoch;
     report.is_best = true;
-    save_model(folder_->best(), current_model());
+    save_best(report.epoch);
   }
   return false;
 }
@@ -319,12 +316,13 @@ void Trainer::count(const EpochReport& report) {
   summary_.last = report;
   if (!report.skipped) return;
   const std::size_t before = summary_.skipped ? summary_.skipped->replaced_draws : 0;
-  // Where an epoch is not judged, what was judged last still holds.
+  // Where an epoch is not evaluated, the last evaluation still holds.
   if (!summary_.skipped || !report.results.empty()) summary_.skipped = report.skipped;
   summary_.skipped->replaced_draws = before + report.skipped->replaced_draws;
 }
 
 TrainSummary Trainer::run() {
+  tell_plan();
   if (!resumed_) {
     if (folder_ != nullptr) folder_->cut_metrics(0);  // of a run that ended before its checkpoint
     EpochReport untrained{.epoch = 0, .epochs = config_.epochs};
@@ -332,29 +330,29 @@ TrainSummary Trainer::run() {
       untrained.skipped = SkippedPhotos{.replaced_draws = calibrated_.replaced};
       bad_.name(reasons_of(calibrated_));
     }
-    if (judge(untrained)) {  // nothing is lost: --resume begins anew
-      summary_.stopped = true;
+    if (judge(untrained)) {  // nothing is lost: a resumed run starts again
+      summary_.cancelled = true;
       return summary_;
     }
     if (folder_ != nullptr) folder_->add_metrics(untrained, 0.0);
-    if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(untrained);
+    if (hooks_.on_epoch && ranks_.is_root()) hooks_.on_epoch(untrained);
     summary_.untrained = summary_.best = untrained;
     count(untrained);
     save(0, 0);
-    ranks_.wait_for_writer();
+    ranks_.barrier();
   }
   bool ended = gave_up();  // before it was interrupted
   for (std::size_t epoch = progress_.epochs_done + 1; epoch <= config_.epochs && !ended; ++epoch) {
     EpochReport report{.epoch = epoch, .epochs = config_.epochs};
     if (run_epoch(epoch, report)) {
-      summary_.stopped = true;
+      summary_.cancelled = true;
       return summary_;
     }
     const std::size_t steps = progress_.steps_done;
     const bool due = epoch % config_.evaluate.every == 0 || epoch == config_.epochs;
     if (due && judge(report)) {
-      save(epoch - 1, steps);  // all that is left of this epoch is to judge it
-      summary_.stopped = true;
+      save(epoch - 1, steps);  // of this epoch only the evaluation is missing
+      summary_.cancelled = true;
       return summary_;
     }
     if (folder_ != nullptr) {
@@ -364,18 +362,18 @@ TrainSummary Trainer::run() {
     progress_.loss_sum = 0.0;
     progress_.replaced = 0;
     progress_.epochs_done = epoch;
-    const bool stopped = asked_to_stop();
+    const bool stopped = is_cancelled();
     ended = epoch == config_.epochs || gave_up();
-    // A better model has just replaced the one that the checkpoint before knows of.
+    // A better model has just replaced the one that the previous checkpoint refers to.
     if (stopped || ended || report.is_best || epoch % config_.checkpoint_epochs == 0) {
       save(epoch, 0);
     }
-    if (hooks_.on_epoch && ranks_.writes()) hooks_.on_epoch(report);
+    if (hooks_.on_epoch && ranks_.is_root()) hooks_.on_epoch(report);
     count(report);
     if (report.is_best) summary_.best = report;
-    ranks_.wait_for_writer();
+    ranks_.barrier();
     if (stopped) {
-      summary_.stopped = !ended;
+      summary_.cancelled = !ended;
       break;
     }
   }

@@ -1,9 +1,26 @@
-// What a run writes down to go on from, and how it does.
+// What a run says and saves, and how it resumes from it.
 
 #include "diml/error.h"
+#include "run_plan.h"
 #include "trainer.h"
 
 namespace diml::training {
+
+void Trainer::tell_plan() const {
+  if (!ranks_.is_root()) return;
+  const TrainPlan& plan = summary_.plan;
+  if (hooks_.on_plan) return hooks_.on_plan(plan);
+  if (hooks_.on_note && !plan.chosen.empty()) {
+    hooks_.on_note(plan.why_chosen + ", as with " + chosen_settings(plan));
+  }
+}
+
+void Trainer::save_best(std::size_t epoch) const {
+  Model model = current_model();
+  model.provenance = "epoch " + std::to_string(epoch) + " of " + std::to_string(config_.epochs) +
+                     ", best by " + summary_.plan.best_by + ", " + model.provenance;
+  save_model(folder_->best(), model);
+}
 
 void Trainer::save(std::size_t epochs_done, std::size_t steps_done) {
   if (folder_ == nullptr) return;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "diml/labelled_images.h"
-#include "diml/learn/train_config.h"
+#include "diml/evaluate_dataset.h"
+#include "training/train_config.h"
 
 namespace diml::training {
 
@@ -15,13 +15,17 @@ struct LabelledFiles {
   std::int64_t classes = 0;
 };
 
-// What a run learns from and what it is judged by: no class is in both.
+// The training images and the evaluated images of a run: no class is in both.
 struct TrainingData {
   LabelledFiles train;
   LabelledImages judged;  // the test split, or the held-out classes of the training split
-  Orientation orientation = Orientation::as_stored;  // of the photos that are learnt from
+  std::size_t held_out_classes = 0;  // of those that are judged
+  std::size_t held_out_images = 0;
+  bool among_training = false;  // a single held-out class is searched among training images too
+  Orientation orientation = Orientation::as_stored;  // of the training photos
+  std::string shortfall{};                           // Dataset::shortfall
 };
 
-TrainingData load_training_data(const learn::TrainConfig& config);
+TrainingData load_training_data(const TrainConfig& config);
 
 }  // namespace diml::training

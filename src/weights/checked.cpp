@@ -4,9 +4,9 @@
 #include <bit>
 #include <utility>
 
+#include "base/input_file.h"
+#include "base/npy.h"
 #include "diml/error.h"
-#include "diml/input_file.h"
-#include "diml/npy.h"
 
 namespace diml::weights {
 namespace {
@@ -38,7 +38,7 @@ std::size_t bytes_needed(std::span<const std::size_t> shape, TensorType type) {
                                             " dimensions, more than the " +
                                             std::to_string(kMostDimensions) + " that are read");
   }
-  // Zeros too: a shape is refused for its other extents even where the product is nothing.
+  // Zeros count as 1: a shape with too large extents is refused even if one extent is 0.
   std::size_t bytes = size_of(type);
   for (const std::size_t extent : shape) {
     const std::size_t factor = std::max<std::size_t>(extent, 1);

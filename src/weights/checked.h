@@ -9,11 +9,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "diml/weights.h"
+#include "weights/weights.h"
 
 namespace diml::weights {
 
-// What every reader here does with numbers that come from a file: look before believing.
+// Checks that all readers here apply to numbers from a file.
 
 using Bytes = std::span<const std::uint8_t>;
 
@@ -31,16 +31,16 @@ inline std::string_view text_of(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A name from a file as it may stand in a message: one short line of plain characters.
+// A name from a file, made safe for a message: one short line of plain characters.
 std::string shown(std::string_view name);
 
-// The bytes that a tensor of this shape takes; throws where they would not fit the address space.
+// The bytes that a tensor of this shape takes; throws if they exceed the address space.
 std::size_t bytes_needed(std::span<const std::size_t> shape, TensorType type);
 
-// Adds to the weights; throws where the name is taken.
+// Adds to the weights; throws if the name is already used.
 void add(Weights& weights, std::string name, Tensor tensor);
 
-// parse(bytes of the file), with errors that begin with its name.
+// parse(bytes of the file); error messages start with the file's name.
 Weights read_with(Weights (*parse)(Bytes), const std::string& path);
 
 }  // namespace diml::weights

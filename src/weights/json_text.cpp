@@ -10,8 +10,8 @@ using nlohmann::json;
 
 namespace {
 
-// Looks at the text before anything is built from it. The library's own way, a callback while
-// building, takes time that grows with the square of a list's length.
+// Checks the text before the tree is built. The library's alternative, a callback during parsing,
+// takes time quadratic in the length of a list.
 class Looker : public json::json_sax_t {
  public:
   Looker(int most_depth, const std::string& what) : most_depth_(most_depth), what_(what) {}
@@ -35,10 +35,10 @@ class Looker : public json::json_sax_t {
   }
 
   bool parse_error(std::size_t byte, const std::string&, const json::exception& error) override {
-    constexpr int kOutOfRange = 406;  // the library's number
+    constexpr int kOutOfRange = 406;  // the library's error code
     if (error.id == kOutOfRange)
       throw Error(ErrorKind::damaged, what_ + " has a number that is out of range");
-    throw Error(ErrorKind::damaged, what_ + " is no JSON from byte " + std::to_string(byte) +
+    throw Error(ErrorKind::damaged, what_ + " is not valid JSON from byte " + std::to_string(byte) +
                                         " on: it is damaged, fetch it again");
   }
 
@@ -59,7 +59,7 @@ class Looker : public json::json_sax_t {
 
   int most_depth_;
   const std::string& what_;
-  std::vector<std::set<std::string>> keys_;  // of the objects and lists that are open
+  std::vector<std::set<std::string>> keys_;  // of the open objects and lists
 };
 
 }  // namespace
@@ -71,7 +71,7 @@ json parse_json(Bytes text, int most_depth, const std::string& what) {
 }
 
 const json& member(const json& object, const char* key, const std::string& what) {
-  const auto found = object.find(key);  // end() for what is no object
+  const auto found = object.find(key);  // end() if it is not an object
   if (found == object.end()) throw Error(ErrorKind::damaged, what + " has no " + key);
   return *found;
 }
@@ -79,7 +79,7 @@ const json& member(const json& object, const char* key, const std::string& what)
 std::string text_member(const json& object, const char* key, const std::string& what) {
   const json& value = member(object, key, what);
   if (!value.is_string())
-    throw Error(ErrorKind::damaged, what + " has a " + key + " that is no text");
+    throw Error(ErrorKind::damaged, what + " has a " + key + " that is not text");
   return value.get<std::string>();
 }
 
@@ -92,7 +92,8 @@ std::vector<std::size_t> sizes_member(const json& object, const char* key,
     sizes.push_back(value.get<std::size_t>());
   }
   if (!list.is_array() || sizes.size() != list.size()) {
-    throw Error(ErrorKind::damaged, what + " has a " + key + " that is no list of whole numbers");
+    throw Error(ErrorKind::damaged,
+                what + " has a " + key + " that is not a list of whole numbers");
   }
   return sizes;
 }

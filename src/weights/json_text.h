@@ -10,11 +10,11 @@
 
 namespace diml::weights {
 
-// JSON from outside. Throws where it is damaged, nested deeper than `most_depth`, or an object has
-// a key twice: which of the two counts would be a guess. `what` begins the messages.
+// Untrusted JSON. Throws if it is damaged, nested deeper than `most_depth`, or an object has a
+// duplicate key, which would be ambiguous. Messages start with `what`.
 nlohmann::json parse_json(Bytes text, int most_depth, const std::string& what);
 
-// object[key]; throws where there is none.
+// object[key]; throws if there is none.
 const nlohmann::json& member(const nlohmann::json& object, const char* key,
                              const std::string& what);
 

@@ -8,8 +8,8 @@
 #include "diml/error.h"
 #include "pickle_names.h"
 
-// The opcodes are those of CPython's Lib/pickletools.py; protocol 2 is what torch writes, the few
-// of protocols 3 to 5 cost nothing more.
+// The opcodes are those of CPython's Lib/pickletools.py; torch writes protocol 2; the few opcodes
+// of protocols 3 to 5 are easy to support.
 
 namespace diml::weights {
 namespace {
@@ -22,8 +22,7 @@ constexpr std::size_t kMostArguments = 8;
 constexpr std::size_t kLongestKey = 100;
 
 [[noreturn]] void fail_damaged() {
-  throw Error(ErrorKind::damaged,
-              "has a data.pkl that makes no sense: it is damaged, fetch it again");
+  throw Error(ErrorKind::damaged, "has an invalid data.pkl: it is damaged, fetch it again");
 }
 
 }  // namespace
@@ -84,7 +83,7 @@ class PickleMachine {
     push(Kind::scalar);
   }
 
-  // Little-endian, two's complement, any length. What is longer than 64 bits is nothing we need.
+  // Little-endian, two's complement, any length. Numbers longer than 64 bits are not needed.
   void push_long(std::uint64_t bytes) {
     const Bytes digits = take(bytes);
     if (digits.size() > 8) {
@@ -96,7 +95,7 @@ class PickleMachine {
     push_integer(static_cast<std::int64_t>(value));
   }
 
-  // Values above the last mark only: what is below belongs to a container not yet closed.
+  // Only values above the last mark: those below belong to a container that is not yet closed.
   PickleValue* top() const {
     if (stack_.size() == (marks_.empty() ? 0 : marks_.back())) fail_damaged();
     return stack_.back();
@@ -312,8 +311,8 @@ class PickleMachine {
     }
   }
 
-  // What the call would return, told without one. Long lists are passed on, not copied: a file
-  // may ask for the same one a million times.
+  // The value that the call would return, without making the call. Long lists are shared, not
+  // copied: a file may refer to the same list a million times.
   void call(const std::string& name, const std::vector<PickleValue*>& arguments) {
     const auto first_is = [&arguments](Kind kind) {
       return !arguments.empty() && arguments.front()->kind == kind;
@@ -351,7 +350,7 @@ class PickleMachine {
   std::uint64_t position_ = 0;
   std::deque<PickleValue>& values_;
   std::vector<PickleValue*> stack_;
-  std::vector<std::size_t> marks_;  // how high the stack was
+  std::vector<std::size_t> marks_;  // heights of the stack
   std::unordered_map<std::uint32_t, PickleValue*> memo_;
 };
 

@@ -33,8 +33,8 @@ std::optional<TensorType> storage_type(std::string_view name) {
 }
 
 std::string allowed_name(std::string_view module, std::string_view name) {
-  // Cut, so that a name of megabytes that is asked for again and again costs no time; what was cut
-  // is too long to be let in.
+  // Cut, so that a long name that is used many times costs no time; a cut name is too long to be
+  // allowed anyway.
   std::string whole(module.substr(0, kLongestPart));
   whole += '.';
   whole += name.substr(0, kLongestPart);

@@ -3,14 +3,14 @@
 #include <string_view>
 #include <utility>
 
+#include "base/npy.h"
 #include "checked.h"
 #include "diml/error.h"
-#include "diml/npy.h"
 #include "pickle.h"
 #include "zip.h"
 
-// A zip archive NAME.zip holds NAME/data.pkl, which says what there is, and NAME/data/KEY, the
-// bytes of each storage. A tensor is a window on a storage: offset, shape, strides.
+// A zip archive NAME.zip holds NAME/data.pkl, which lists the contents, and NAME/data/KEY, the
+// bytes of each storage. A tensor is a view of a storage: offset, shape, strides.
 
 namespace diml {
 namespace {
@@ -24,14 +24,13 @@ using Kind = PickleValue::Kind;
 
 constexpr int kDeepest = 64;
 constexpr std::size_t kLongestName = 1000;
-// Tensors may share storages and dictionaries may stand in several places, which a few lines can
-// blow up to terabytes. Real models share a storage between two or three names.
+// Tensors may share storages, and a dictionary may occur in several places: a small file could
+// expand to terabytes. Real models share a storage between two or three names.
 constexpr std::uint64_t kMostSharing = 16;
 
 [[noreturn]] void fail_damaged(const std::string& name) {
-  throw Error(ErrorKind::damaged,
-              "has a tensor " + shown(name) +
-                  " that contradicts itself: the file is damaged, fetch it again");
+  throw Error(ErrorKind::damaged, "has a tensor " + shown(name) +
+                                      " that is inconsistent: the file is damaged, fetch it again");
 }
 
 std::vector<std::size_t> sizes_of(const PickleValue& list, const std::string& name) {
@@ -50,7 +49,7 @@ std::vector<std::size_t> plain_strides(const std::vector<std::size_t>& shape) {
   return strides;
 }
 
-// The last element of the window, or nothing where the number is beyond all bounds.
+// The index of the view's last element, or nothing if it overflows.
 std::optional<std::size_t> last_element(std::size_t offset, const std::vector<std::size_t>& shape,
                                         const std::vector<std::size_t>& strides) {
   std::size_t last = offset;
@@ -64,7 +63,7 @@ std::optional<std::size_t> last_element(std::size_t offset, const std::vector<st
   return last;
 }
 
-// Copies the elements of a window into C order. Bounds were checked.
+// Copies the elements of a view in C order. The bounds are already checked.
 void gather(Bytes storage, std::size_t offset, const std::vector<std::size_t>& strides,
             Tensor& tensor) {
   const std::size_t size = size_of(tensor.type);
@@ -133,7 +132,7 @@ class Collector {
                       std::string("save model.state_dict() alone"));
     }
     const std::size_t length = name_.size();
-    // Before it is joined: a key of megabytes may stand in a million places.
+    // Checked before it is joined: a key of megabytes may occur a million times.
     if (length + key.text.size() > kLongestName) {
       throw Error(ErrorKind::unsupported, "data.pkl has names of more than " +
                                               std::to_string(kLongestName) +
@@ -176,7 +175,7 @@ class Collector {
     if (needed == 0) return tensor;
     if (needed > storage.size()) {
       throw Error("has a tensor " + shown(name_) + " of shape " + shape_text(tensor.shape) +
-                  ", larger than what is stored for it: save a contiguous clone of it");
+                  ", larger than its stored data: save a contiguous clone of it");
     }
     const std::optional<std::size_t> last = last_element(offset, tensor.shape, strides);
     if (!last || *last >= storage.size() / size) fail_damaged(name_);
@@ -212,7 +211,7 @@ class Collector {
   Weights weights_;
 };
 
-// The folder in the archive that everything lies in.
+// The folder in the archive that contains everything.
 std::string prefix_of(const Zip& zip) {
   constexpr std::string_view kProgram = "/data.pkl";
   for (const std::string& name : zip.names()) {
@@ -236,12 +235,12 @@ bool is_torchscript(const Zip& zip, const std::string& prefix) {
 Weights parse_pth(std::span<const std::uint8_t> bytes) {
   if (bytes.empty()) throw Error("is empty");
   if (!weights::text_of(bytes).starts_with("PK")) {
-    // A bare pickle begins with its protocol.
+    // A bare pickle starts with its protocol.
     if (bytes[0] == 0x80) {
       throw Error(ErrorKind::unsupported,
-                  "is in the form of torch before 1.6: load it in torch and torch.save it again");
+                  "is in the format of torch before 1.6: load it in torch and torch.save it again");
     }
-    throw Error("is no .pth file: write it with torch.save");
+    throw Error("is not a .pth file: write it with torch.save");
   }
   const Zip zip(bytes);
   const std::string prefix = prefix_of(zip);

@@ -1,16 +1,16 @@
 #include <filesystem>
 
+#include "base/input_file.h"
 #include "checked.h"
 #include "diml/error.h"
-#include "diml/input_file.h"
 
 namespace diml {
 namespace {
 
 using weights::Bytes;
 
-// A header of possible length that begins with a brace. Looked for first: text and zip archives
-// cannot look like it, their first 8 bytes are too large a number.
+// A header of a possible length that starts with a brace. Checked first: text and zip archives
+// cannot be confused with it, because their first 8 bytes are too large a number.
 bool looks_like_safetensors(Bytes bytes) {
   return bytes.size() > 8 && bytes[8] == '{' &&
          weights::little_endian<std::uint64_t>(bytes, 0) <= (std::uint64_t{1} << 32);
@@ -29,7 +29,7 @@ Weights read_weights(const std::string& path) {
   const std::vector<std::uint8_t> bytes = read_file(path);
   try {
     if (looks_like_safetensors(bytes)) return parse_safetensors(bytes);
-    // Those of old torch are refused there, with the remedy.
+    // parse_pth refuses files of old torch versions, with the remedy.
     if (weights::text_of(bytes).starts_with("PK") || (!bytes.empty() && bytes[0] == 0x80)) {
       return parse_pth(bytes);
     }
@@ -38,8 +38,8 @@ Weights read_weights(const std::string& path) {
   }
   if (weights::text_of(bytes).starts_with("{")) return read_tfjs(path);
   throw Error(ErrorKind::unsupported,
-              path + ": holds no weights that are known: safetensors, .pth of torch.save and " +
-                  "model.json of TensorFlow.js are");
+              path + ": has an unknown format: safetensors, .pth of torch.save and model.json of " +
+                  "TensorFlow.js are supported");
 }
 
 }  // namespace diml

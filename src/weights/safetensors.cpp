@@ -4,10 +4,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/npy.h"
+#include "base/output_file.h"
 #include "checked.h"
 #include "diml/error.h"
-#include "diml/npy.h"
-#include "diml/output_file.h"
 #include "json_text.h"
 
 // 8 bytes of length, a JSON header of that length, and the data of all tensors without gaps.
@@ -45,7 +45,7 @@ struct Entry {
   std::size_t end = 0;
 };
 
-// Every byte of the data belongs to one tensor: no gap hides anything, nothing is counted twice.
+// Every byte of the data belongs to exactly one tensor: no gaps, no overlaps.
 void expect_no_gap_and_no_overlap(std::vector<Entry>& entries, std::size_t data_bytes) {
   std::sort(entries.begin(), entries.end(), [](const Entry& x, const Entry& y) {
     return std::pair(x.begin, x.end) < std::pair(y.begin, y.end);
@@ -68,7 +68,7 @@ void expect_no_gap_and_no_overlap(std::vector<Entry>& entries, std::size_t data_
 }
 
 std::map<std::string, std::string> metadata_of(const json& found) {
-  if (!found.is_object()) throw Error(ErrorKind::damaged, "has metadata that is no object");
+  if (!found.is_object()) throw Error(ErrorKind::damaged, "has metadata that is not an object");
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : found.items()) {
     if (!value.is_string())
@@ -130,13 +130,14 @@ std::string header_of(const Weights& model) {
 Weights parse_safetensors(std::span<const std::uint8_t> bytes) {
   const auto length = weights::little_endian<std::uint64_t>(bytes, 0);
   if (length > kLongestHeader) {
-    throw Error("is no safetensors file: its header would have " + std::to_string(length) +
+    throw Error("is not a safetensors file: its header would have " + std::to_string(length) +
                 " bytes");
   }
   const Bytes text = weights::part(bytes, kLengthBytes, length);
   const Bytes data = bytes.subspan(kLengthBytes + length);
   const json header = weights::parse_json(text, kDeepestHeader, "its header");
-  if (!header.is_object()) throw Error("is no safetensors file: its header is no JSON object");
+  if (!header.is_object())
+    throw Error("is not a safetensors file: its header is not a JSON object");
   Weights result;
   std::vector<Entry> entries;
   for (const auto& [name, found] : header.items()) {
@@ -146,7 +147,8 @@ Weights parse_safetensors(std::span<const std::uint8_t> bytes) {
       entries.push_back(entry_of(name, found, data.size()));
     }
   }
-  // Before anything is copied: tensors that overlap could ask for more memory than the file has.
+  // Checked before anything is copied: overlapping tensors could take more memory than the file has
+  // bytes.
   expect_no_gap_and_no_overlap(entries, data.size());
   for (Entry& entry : entries) {
     const Bytes of_it = data.subspan(entry.begin, entry.end - entry.begin);

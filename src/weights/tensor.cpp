@@ -4,11 +4,11 @@
 #include <numeric>
 #include <utility>
 
+#include "base/float16.h"
+#include "base/npy.h"
 #include "checked.h"
 #include "diml/error.h"
-#include "diml/float16.h"
-#include "diml/npy.h"
-#include "diml/weights.h"
+#include "weights/weights.h"
 
 namespace diml {
 namespace {
@@ -86,7 +86,7 @@ std::vector<float> Tensor::floats() const {
     case TensorType::float64:
       return widened<double>(bytes);
     default:
-      throw Error(std::string("a tensor of ") + name_of(type) + " is asked for floats");
+      throw Error(std::string("a tensor of ") + name_of(type) + " is read as floats");
   }
 }
 

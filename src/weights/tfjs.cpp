@@ -3,14 +3,14 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/input_file.h"
+#include "base/npy.h"
 #include "checked.h"
 #include "diml/error.h"
-#include "diml/input_file.h"
-#include "diml/npy.h"
 #include "json_text.h"
 
-// model.json lists groups of weights; the bytes of a group, weight behind weight, are cut into
-// shards without regard to where a weight ends.
+// model.json lists groups of weights; the concatenated bytes of a group are cut into shards, not
+// necessarily at the end of a weight.
 
 namespace diml {
 namespace {
@@ -49,24 +49,24 @@ std::pair<std::string, Tensor> weight_of(const json& found) {
 }
 
 const json& list_member(const json& object, const char* key, const char* of) {
-  const std::string what = of;  // named: gcc takes what is found for a part of a temporary
+  const std::string what = of;  // named: otherwise gcc warns of a dangling reference
   const json& list = weights::member(object, key, what);
   if (!list.is_array())
-    throw Error(ErrorKind::damaged, what + " has a " + key + " that is no list");
+    throw Error(ErrorKind::damaged, what + " has a " + key + " that is not a list");
   return list;
 }
 
 Manifest manifest_of(Bytes model_json) {
   const json model = weights::parse_json(model_json, kDeepestModel, "model.json");
   if (!model.is_object() || !model.contains("weightsManifest")) {
-    throw Error("has no weightsManifest: it is no TensorFlow.js model");
+    throw Error("has no weightsManifest: it is not a TensorFlow.js model");
   }
   Manifest manifest;
   for (const json& group : list_member(model, "weightsManifest", "model.json")) {
     std::vector<std::string>& paths = manifest.paths.emplace_back();
     for (const json& path : list_member(group, "paths", "a group of weights")) {
       if (!path.is_string())
-        throw Error(ErrorKind::damaged, "has a path of a shard that is no text");
+        throw Error(ErrorKind::damaged, "has a path of a shard that is not text");
       paths.push_back(path.get<std::string>());
     }
     for (const json& weight : list_member(group, "weights", "a group of weights")) {
@@ -88,7 +88,7 @@ unsigned shard_number(const std::string& path) {
   return whole ? number : 0;
 }
 
-// Some tools list shards by name, 10 before 2; the cutting went by number.
+// Some tools list shards by name, 10 before 2; the data is in the order of the numbers.
 void put_in_order(std::vector<std::string>& paths) {
   const bool numbered = std::all_of(paths.begin(), paths.end(),
                                     [](const std::string& path) { return shard_number(path) > 0; });
@@ -98,7 +98,7 @@ void put_in_order(std::vector<std::string>& paths) {
   });
 }
 
-// Names of files in a model must not lead out of its folder.
+// Paths of shards must stay inside the model's folder.
 void expect_inside(const std::string& path) {
   const std::filesystem::path parts(path);
   if (path.empty() || path.find('\0') != std::string::npos || parts.is_absolute() ||
@@ -156,7 +156,7 @@ Weights read_tfjs(const std::string& model_json_path) {
       for (const std::string& path : group) {
         const std::vector<std::uint8_t> shard = read_file((folder / path).string());
         shards.insert(shards.end(), shard.begin(), shard.end());
-        if (shards.size() > needed) fail_size(shards.size(), needed);  // not all, if they are many
+        if (shards.size() > needed) fail_size(shards.size(), needed);  // stops early if too many
       }
     }
     return cut(std::move(manifest), shards);

@@ -35,8 +35,8 @@ std::uint64_t u64(Bytes bytes, std::uint64_t at) { return little_endian<std::uin
               "is a damaged zip archive: it is truncated or was changed, fetch it again");
 }
 
-// Sizes that do not fit 32 bits stand in a block of the extra field, in this order, only those that
-// are needed.
+// Sizes that do not fit 32 bits are in a block of the extra field, in this order, only the needed
+// ones.
 void read_zip64(Bytes extra, std::initializer_list<std::uint64_t*> fields) {
   for (std::uint64_t at = 0; at + 4 <= extra.size();) {
     const Bytes block = part(extra, at + 4, u16(extra, at + 2));
@@ -63,7 +63,7 @@ Zip::Zip(Bytes archive) : archive_(archive) {
 }
 
 Zip::Directory Zip::find_directory() const {
-  // From behind: the end record is the last thing but a comment.
+  // Searched from the end: only a comment can follow the end record.
   if (archive_.size() < kEndBytes) fail_damaged();
   const std::uint64_t last = archive_.size() - kEndBytes;
   const std::uint64_t first = last - std::min(last, kLongestComment);
@@ -83,7 +83,7 @@ Zip::Directory Zip::find_directory() const {
   return {u32(archive_, end + 16), u32(archive_, end + 12), u16(archive_, end + 10)};
 }
 
-// Returns where the next one begins.
+// Returns where the next one starts.
 std::uint64_t Zip::read_entry(Bytes directory, std::uint64_t at) {
   const Bytes fixed = part(directory, at, kDirectoryEntryBytes);
   if (u32(fixed, 0) != kDirectoryEntry) fail_damaged();
@@ -117,7 +117,7 @@ Bytes Zip::file(const std::string& name) const {
     throw Error(ErrorKind::unsupported,
                 "is a compressed zip archive, which torch never writes: save it with torch.save");
   }
-  // The local header repeats the name, and its extra field has a length of its own.
+  // The local header repeats the name, and its extra field may have another length.
   const Bytes header = part(archive_, entry.header, kLocalHeaderBytes);
   if (u32(header, 0) != kLocalHeader) fail_damaged();
   const std::uint64_t data = entry.header + kLocalHeaderBytes + u16(header, 26) + u16(header, 28);

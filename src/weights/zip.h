@@ -9,18 +9,18 @@
 namespace diml::weights {
 
 // The files in a zip archive in memory, as torch writes them: stored, not compressed. zip64 too.
-// Checksums are left alone: torch does not look at them either and can be told not to write them.
+// Checksums are not verified: torch does not verify them either, and can omit them.
 class Zip {
  public:
   explicit Zip(Bytes archive);
 
   bool contains(const std::string& name) const { return entries_.contains(name); }
-  Bytes file(const std::string& name) const;  // throws where there is none or it is compressed
+  Bytes file(const std::string& name) const;  // throws if there is none or it is compressed
   std::vector<std::string> names() const;
 
  private:
   struct Entry {
-    std::uint64_t header = 0;  // where its local header begins
+    std::uint64_t header = 0;  // where its local header starts
     std::uint64_t bytes = 0;
     bool stored = true;
   };

@@ -1,13 +1,13 @@
-// One table of cases; every backend, every SIMD target, every cell type is proved against the
+// One table of cases; every kernel, every SIMD target and every cell type is tested against the
 // reference on it.
 #include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "diml/cuda_matcher.h"
 #include "diml/matcher.h"
 #include "diml/retriever.h"
+#include "match/match_on_device.h"
 #include "match/simd_targets.h"
 #include "random_grid.h"
 
@@ -85,7 +85,7 @@ struct Grids {
   std::vector<Pair> pairs;
 };
 
-// Tight, so that what differs is arithmetic and not where the iterations stop.
+// Tight, so that only the arithmetic differs, not the number of iterations.
 MatchParams params_of(const Case& c) {
   return {c.marginals,
           {.lambda = c.lambda, .tolerance = 2e-6, .max_iterations = 100000},
@@ -93,38 +93,40 @@ MatchParams params_of(const Case& c) {
 }
 
 // A fast matcher, and the SIMD target it is to use.
-struct Backend {
-  std::string matcher;
+struct Kernel {
+  Backend backend;
   std::string target;
-  std::string name() const { return target.empty() ? matcher : matcher + " on " + target; }
+  std::string name() const {
+    return std::string(name_of(backend)) + (target.empty() ? "" : " on " + target);
+  }
 };
 
-std::vector<Backend> backends(const std::string& matcher) {
-  if (matcher == "cuda") return {{"cuda", ""}};
-  std::vector<Backend> all;
-  for (const std::string& target : simd_targets()) all.push_back({"cpu", target});
+std::vector<Kernel> kernels(Backend backend) {
+  if (backend == Backend::cuda) return {{Backend::cuda, ""}};
+  std::vector<Kernel> all;
+  for (const std::string& target : simd_targets()) all.push_back({Backend::cpu, target});
   return all;
 }
 
-// For every matcher that there can be: one that is not here is skipped, and says why.
-class Agreement : public testing::TestWithParam<const char*> {
+// For every known matcher; one that is not available is skipped with the reason.
+class Agreement : public testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
-    const bool on_card = GetParam() == std::string("cuda");
+    const bool on_card = GetParam() == Backend::cuda;
     if (on_card && !cuda::is_available()) GTEST_SKIP() << cuda::describe_device();
     if (!on_card && simd_targets().empty()) GTEST_SKIP() << "built without Highway";
-    ASSERT_FALSE(backends().empty());
+    ASSERT_FALSE(kernels().empty());
   }
   void TearDown() override { force_simd_target(""); }
 
-  static std::vector<Backend> backends() { return diml::backends(GetParam()); }
-  static std::unique_ptr<Matcher> use(const Backend& backend, int threads = 0) {
-    if (!backend.target.empty()) force_simd_target(backend.target);
-    return make_matcher(backend.matcher, {threads});
+  static std::vector<Kernel> kernels() { return diml::kernels(GetParam()); }
+  static std::unique_ptr<Matcher> use(const Kernel& kernel, int threads = 0) {
+    if (!kernel.target.empty()) force_simd_target(kernel.target);
+    return make_matcher(kernel.backend, {threads});
   }
 };
-INSTANTIATE_TEST_SUITE_P(Of, Agreement, testing::Values("cpu", "cuda"),
-                         [](const auto& tested) { return std::string(tested.param); });
+INSTANTIATE_TEST_SUITE_P(Of, Agreement, testing::Values(Backend::cpu, Backend::cuda),
+                         [](const auto& tested) { return name_of(tested.param); });
 
 class SimdTargets : public testing::Test {
  protected:
@@ -149,15 +151,15 @@ TEST_P(Agreement, WithTheReference) {
     const std::size_t plan_size = c.source_cells * c.target_cells;
     std::vector<float> expected(grids.pairs.size());
     std::vector<float> expected_plans(grids.pairs.size() * plan_size);
-    make_matcher("reference")->plans(grids.batch(), params_of(c), expected, expected_plans);
+    make_matcher(Backend::reference)->plans(grids.batch(), params_of(c), expected, expected_plans);
     // Native bfloat16 dot products round the globals too.
     const double tolerance = c.type == CellType::bfloat16 ? 1e-3 : 1e-5;
-    for (const Backend& backend : backends()) {
-      const std::string target = backend.name();
+    for (const Kernel& kernel : kernels()) {
+      const std::string target = kernel.name();
       std::vector<float> scores(expected.size());
       std::vector<float> plans(expected_plans.size());
       std::vector<PairReport> reports(expected.size());
-      use(backend)->plans(grids.batch(), params_of(c), scores, plans, reports);
+      use(kernel)->plans(grids.batch(), params_of(c), scores, plans, reports);
       for (std::size_t k = 0; k < scores.size(); ++k) {
         ASSERT_NEAR(scores[k], expected[k], tolerance)
             << c.name << " on " << target << ", pair " << k;
@@ -183,12 +185,12 @@ TEST_P(Agreement, AtTheDefaultToleranceScoresDifferByLessThanIt) {
     MatchParams params{
         c.marginals, {.lambda = c.lambda, .max_iterations = 100000}, Certificate::none};
     std::vector<float> expected(grids.pairs.size());
-    make_matcher("reference")->score(grids.batch(), params, expected);
-    for (const Backend& backend : backends()) {
+    make_matcher(Backend::reference)->score(grids.batch(), params, expected);
+    for (const Kernel& kernel : kernels()) {
       std::vector<float> scores(grids.pairs.size());
-      use(backend)->score(grids.batch(), params, scores);
+      use(kernel)->score(grids.batch(), params, scores);
       for (std::size_t k = 0; k < scores.size(); ++k)
-        ASSERT_NEAR(scores[k], expected[k], 1e-4) << c.name << " on " << backend.name();
+        ASSERT_NEAR(scores[k], expected[k], 1e-4) << c.name << " on " << kernel.name();
     }
   }
 }
@@ -198,12 +200,12 @@ TEST_P(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
     if (c.source_cells > 49 || c.lambda == 0.001) continue;  // no other code, only slower
     const Grids grids(c);
     const MatchParams params{c.marginals, {.lambda = c.lambda}, Certificate::none};
-    for (const Backend& backend : backends()) {
-      const std::string target = backend.name();
+    for (const Kernel& kernel : kernels()) {
+      const std::string target = kernel.name();
       std::vector<float> expected(grids.pairs.size());
-      use(backend, 1)->score(grids.batch(), params, expected);
+      use(kernel, 1)->score(grids.batch(), params, expected);
       for (const int threads : {1, 2, 5}) {
-        const auto matcher = use(backend, threads);
+        const auto matcher = use(kernel, threads);
         for (const std::size_t size :
              {std::size_t{1}, std::size_t{2}, std::size_t{7}, grids.pairs.size()}) {
           std::vector<float> scores(grids.pairs.size());
@@ -224,13 +226,13 @@ TEST_P(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
 TEST_P(Agreement, ScoresAreBitEqualForAnyOrderOfThePairs) {
   const Grids grids(cases().front());
   std::vector<Pair> reversed(grids.pairs.rbegin(), grids.pairs.rend());
-  for (const Backend& backend : backends()) {
+  for (const Kernel& kernel : kernels()) {
     std::vector<float> forward(grids.pairs.size());
     std::vector<float> backward(grids.pairs.size());
-    const auto matcher = use(backend);
+    const auto matcher = use(kernel);
     matcher->score(grids.batch(), {}, forward);
     matcher->score({grids.sources.view(), grids.targets.view(), reversed}, {}, backward);
-    EXPECT_EQ(forward, std::vector<float>(backward.rbegin(), backward.rend())) << backend.name();
+    EXPECT_EQ(forward, std::vector<float>(backward.rbegin(), backward.rend())) << kernel.name();
   }
 }
 
@@ -241,12 +243,12 @@ TEST_P(Agreement, CellsNeedNoAlignment) {
   std::copy_n(static_cast<const float*>(grids.targets.view().cells), floats, shifted.begin() + 1);
   GridSetView unaligned = grids.targets.view();
   unaligned.cells = shifted.data() + 1;
-  for (const Backend& backend : backends()) {
+  for (const Kernel& kernel : kernels()) {
     std::vector<float> expected(grids.pairs.size());
     std::vector<float> scores(grids.pairs.size());
-    use(backend)->score(grids.batch(), {}, expected);
-    use(backend)->score({grids.sources.view(), unaligned, grids.pairs}, {}, scores);
-    EXPECT_EQ(scores, expected) << backend.name();
+    use(kernel)->score(grids.batch(), {}, expected);
+    use(kernel)->score({grids.sources.view(), unaligned, grids.pairs}, {}, scores);
+    EXPECT_EQ(scores, expected) << kernel.name();
   }
 }
 
@@ -255,7 +257,7 @@ TEST_F(SimdTargets, RankTheFirstStageAlike) {
   Ranking expected;
   for (const std::string& target : simd_targets()) {
     force_simd_target(target);
-    const Ranking ranking = Retriever(set.view(), {}, "cpu").candidates(set.view(), 40);
+    const Ranking ranking = Retriever(set.view(), {}, Backend::cpu).candidates(set.view(), 40);
     if (expected.ids.empty()) expected = ranking;
     ASSERT_EQ(ranking.scores.size(), expected.scores.size());
     for (std::size_t k = 0; k < ranking.scores.size(); ++k) {

@@ -116,31 +116,32 @@ void expect_sound_everywhere(const Matcher& matcher) {
   }
 }
 
-class ExtremesOf : public testing::TestWithParam<const char*> {};
+class ExtremesOf : public testing::TestWithParam<Backend> {};
 
 TEST_P(ExtremesOf, NoFiniteInputGivesNanOrInfinity) {
-  const std::vector<std::string> here = matcher_names();
-  if (std::find(here.begin(), here.end(), GetParam()) == here.end()) {
-    GTEST_SKIP() << "there is no matcher " << GetParam() << " in this build or on this machine";
+  if (!is_available(GetParam())) {
+    GTEST_SKIP() << "there is no matcher " << name_of(GetParam()) << " on this machine";
   }
   expect_sound_everywhere(*make_matcher(GetParam(), {.threads = 1}));
 }
-INSTANTIATE_TEST_SUITE_P(Matchers, ExtremesOf, testing::Values("reference", "cpu", "exact", "cuda"),
-                         [](const auto& tested) { return std::string(tested.param); });
+INSTANTIATE_TEST_SUITE_P(Matchers, ExtremesOf,
+                         testing::Values(Backend::reference, Backend::cpu, Backend::exact,
+                                         Backend::cuda),
+                         [](const auto& tested) { return name_of(tested.param); });
 
 TEST(Extremes, NorDoesItOnAnySimdTarget) {
   if (simd_targets().empty()) GTEST_SKIP() << "built without Highway";
   for (const std::string& target : simd_targets()) {
     force_simd_target(target);
-    expect_sound_everywhere(*make_matcher("cpu", {.threads = 1}));
+    expect_sound_everywhere(*make_matcher(Backend::cpu, {.threads = 1}));
   }
   force_simd_target("");
 }
 
 TEST(Extremes, TheCpuGivesTheDocumentedAnswersOfTheReference) {
   if (simd_targets().empty()) GTEST_SKIP() << "built without Highway";
-  const auto reference = make_matcher("reference");
-  const auto cpu = make_matcher("cpu");
+  const auto reference = make_matcher(Backend::reference);
+  const auto cpu = make_matcher(Backend::cpu);
   for (const Kind& source_kind : kinds()) {
     for (const Kind& target_kind : kinds()) {
       const EmbeddingGrid source = grid_of(source_kind, 16);
@@ -148,9 +149,9 @@ TEST(Extremes, TheCpuGivesTheDocumentedAnswersOfTheReference) {
       MatchParams params;
       params.transport.tolerance = 1e-6;
       params.transport.max_iterations = 20000;
-      params.transport.solver = Solver::reference;
+      params.transport.backend = Backend::reference;
       const StructuralMatch expected = match(source, target, params);
-      params.transport.solver = Solver::cpu;
+      params.transport.backend = Backend::cpu;
       const StructuralMatch result = match(source, target, params);
       EXPECT_NEAR(result.score, expected.score, 1e-5)
           << source_kind.name << " / " << target_kind.name;

@@ -3,12 +3,12 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/input_file.h"
+#include "base/npy.h"
+#include "base/output_file.h"
 #include "base/refusal.h"
 #include "base/system_error.h"
 #include "base/temporary_folder.h"
-#include "diml/input_file.h"
-#include "diml/npy.h"
-#include "diml/output_file.h"
 
 namespace diml {
 namespace {

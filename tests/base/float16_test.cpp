@@ -1,4 +1,4 @@
-#include "diml/float16.h"
+#include "base/float16.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kPatterns = 1u << 16;
 
-// A binary format in words, so that one slow rendering in double serves both.
+// A binary format as parameters, so that one slow version in double serves both.
 struct Format {
   int fraction_bits;
   int smallest_exponent;  // of the normal numbers
@@ -23,7 +23,7 @@ struct Format {
 constexpr Format kHalf{10, -14, 15};
 constexpr Format kBrain{7, -126, 127};
 
-// sign, exponent and fraction taken apart and put together by ldexp.
+// Splits sign, exponent and fraction and combines them with ldexp.
 double slow_value(std::uint16_t bits, const Format& format) {
   const int fraction = bits & ((1 << format.fraction_bits) - 1);
   const int biased = (bits & 0x7fff) >> format.fraction_bits;
@@ -50,7 +50,7 @@ double slow_rounding(float value, const Format& format) {
              : std::copysign(std::numeric_limits<double>::infinity(), value);
 }
 
-// Equal, and of equal sign where both are zero.
+// Equal, with equal signs if both are zero.
 bool same(float fast, double slow) {
   return static_cast<double>(fast) == slow && std::signbit(fast) == std::signbit(slow);
 }

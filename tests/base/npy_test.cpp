@@ -1,4 +1,4 @@
-#include "diml/npy.h"
+#include "base/npy.h"
 
 #include <cstdint>
 #include <string>
@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/float16.h"
 #include "base/raw_npy.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/float16.h"
 
 namespace diml {
 namespace {
@@ -162,9 +162,38 @@ TEST_F(NpyFileTest, RefusesFortranOrder) {
 
 TEST_F(NpyFileTest, RefusesOtherTypesAndNamesThem) {
   const std::string bytes(48, '\0');
-  for (const char* descr : {"<f8", "<i4", ">f4", "|u1", "|b1", "<U2", "|O"}) {
-    expect_refused(npy(descr, {2, 3}, bytes), std::string("'") + descr + "'");
+  for (const char* descr :
+       {">f4", "<u8", "|b1", "<c8", ">U2", "<U", "<U0", "<U99999999999", "|O"}) {
+    expect_refused(npy(descr, {2, 3}, bytes), std::string("'") + std::string(descr).substr(0, 14));
   }
+}
+
+TEST_F(NpyFileTest, ReadsFloatsAndIntegersOfEveryWidth) {
+  std::vector<float> floats(3);
+  NpyFile(write(npy("<f8", {3}, raw(std::vector<double>{0.5, -2.0, 1e-3})))).read_floats(0, floats);
+  EXPECT_EQ(floats, (std::vector<float>{0.5F, -2.0F, 1e-3F}));
+  const auto integers = [&](const char* descr, const std::string& bytes) {
+    std::vector<std::int64_t> values(2);
+    NpyFile(write(npy(descr, {2}, bytes))).read_int64s(0, values);
+    return values;
+  };
+  using Integers = std::vector<std::int64_t>;
+  EXPECT_EQ(integers("<i4", raw(std::vector<std::int32_t>{-7, 1 << 30})), (Integers{-7, 1 << 30}));
+  EXPECT_EQ(integers("<i2", raw(std::vector<std::int16_t>{-7, 300})), (Integers{-7, 300}));
+  EXPECT_EQ(integers("|i1", raw(std::vector<std::int8_t>{-7, 100})), (Integers{-7, 100}));
+  EXPECT_EQ(integers("<u4", raw(std::vector<std::uint32_t>{7, 4000000000U})),
+            (Integers{7, 4000000000}));
+  EXPECT_EQ(integers("<u2", raw(std::vector<std::uint16_t>{7, 65535})), (Integers{7, 65535}));
+  EXPECT_EQ(integers("|u1", raw(std::vector<std::uint8_t>{7, 255})), (Integers{7, 255}));
+}
+
+TEST_F(NpyFileTest, ReadsWordsOfBothKinds) {
+  std::vector<std::string> words(2);
+  NpyFile(write(npy("|S4", {2}, std::string("pug\0toad", 8)))).read_texts(0, words);
+  EXPECT_EQ(words, (std::vector<std::string>{"pug", "toad"}));
+  const std::vector<char32_t> letters = {U'a', U'\u00e4', U'\u20ac', U'\U0001f415', 0, 0};
+  NpyFile(write(npy("<U3", {2}, raw(letters)))).read_texts(0, words);
+  EXPECT_EQ(words, (std::vector<std::string>{"a\u00e4\u20ac", "\U0001f415"}));
 }
 
 TEST_F(NpyFileTest, RefusesAnUnknownVersion) {

@@ -5,10 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/float16.h"
+#include "base/npy.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/float16.h"
-#include "diml/npy.h"
 
 namespace diml {
 namespace {

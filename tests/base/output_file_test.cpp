@@ -1,4 +1,4 @@
-#include "diml/output_file.h"
+#include "base/output_file.h"
 
 #include <csignal>
 #include <filesystem>
@@ -21,7 +21,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// Stands for a full disk: writing beyond `bytes` of a file fails while this lives.
+// Simulates a full disk: writing beyond `bytes` of a file fails during its lifetime.
 class LargestFile {
  public:
   explicit LargestFile(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -6,8 +6,9 @@
 
 namespace diml::test {
 
-// The bytes of any .npy file, also of those that the library never writes and must refuse. Written
-// by hand, so that reading is tested against the format and not against the library's own writer.
+// The bytes of any .npy file, including those that the library never writes and must refuse.
+// Written by hand, so that reading is tested against the format and not against the library's own
+// writer.
 inline std::string npy_with_header(std::string header, const std::string& data, int version = 1) {
   const std::size_t preamble = version == 1 ? 10 : 12;
   header.append(63 - (preamble + header.size()) % 64, ' ');

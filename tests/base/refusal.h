@@ -10,7 +10,7 @@
 
 namespace diml::test {
 
-// What the Error that `call` throws says, in one line.
+// The one-line message of the Error that `call` throws.
 inline std::string message_of(const std::function<void()>& call) {
   try {
     call();
@@ -22,7 +22,7 @@ inline std::string message_of(const std::function<void()>& call) {
   return "nothing was thrown";
 }
 
-// `action` throws Error of that kind, where one is given, with one line that contains `why`.
+// `action` throws Error, of that kind if one is given, with one line that contains `why`.
 template <class Action>
 void expect_refused(Action action, const std::string& why, std::optional<ErrorKind> kind = {}) {
   try {

@@ -12,12 +12,12 @@
 
 namespace diml::test {
 
-// A folder of its own for one test, gone with it.
+// A temporary folder for one test, removed with it.
 class TemporaryFolder : public diml::TemporaryFolder {
  public:
   TemporaryFolder() {}  // not `= default`: clang makes no const ones without
 
-  // Everything that lies in it, hidden files too, in alphabetical order.
+  // All files in it, including hidden ones, in alphabetical order.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path())) {

@@ -1,4 +1,4 @@
-#include "diml/threads.h"
+#include "base/threads.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,7 +19,7 @@
 namespace diml {
 namespace {
 
-// Sets DIML_THREADS, and puts back what was there.
+// Sets DIML_THREADS, and restores its old value.
 class ThreadsVariable {
  public:
   explicit ThreadsVariable(const char* value) {
@@ -79,8 +79,7 @@ TEST(ParallelFor, RunsInOrderOnTheCallingThreadWithOneThread) {
 }
 
 TEST(ParallelFor, RunsTwoChunksAtTheSameTimeOnTwoThreads) {
-  // Each chunk waits for the other to have begun: one thread alone would wait in vain, and gives
-  // up.
+  // Each chunk waits until the other has started: a single thread would wait in vain, and gives up.
   std::mutex mutex;
   std::condition_variable changed;
   int begun = 0;

@@ -1,4 +1,4 @@
-// Every figure of README's tables of speed is one of benchmarks/results. The tables come from
+// Every figure of README's speed tables comes from benchmarks/results. The tables come from
 // `compare.py --markdown FILE --into README.md`; here they are written a second time, from the
 // JSON.
 #include <cstdio>
@@ -52,7 +52,7 @@ std::string speed_cell(const Json& figures) {
          times(ratio.at("most")) + ")";
 }
 
-// Lines that the document must have, from what was measured.
+// Lines that the document must have, from the results.
 std::vector<std::string> expected_lines(const Json& results) {
   std::vector<std::string> lines;
   std::string heading = "| pairs/s; iterations; diml's speed over it |";
@@ -83,7 +83,7 @@ std::vector<std::string> expected_lines(const Json& results) {
   return lines;
 }
 
-// {name of a file of results: what stands between the two comments}.
+// {name of a file of results: the text between the two comments}.
 std::map<std::string, std::string> tables_of(const std::string& document) {
   constexpr std::string_view kBegin = "<!-- table of benchmarks/results/";
   std::map<std::string, std::string> tables;
@@ -112,7 +112,7 @@ TEST(SpeedTables, EveryFigureOfTheReadmeWasMeasured) {
       EXPECT_NE(table.find(line + "\n"), std::string::npos) << name << " says\n" << line;
       ++lines;
     }
-    // And nothing besides: two rules, the heading of the differences, rows that could not be had.
+    // And nothing else except two rules, the heading of the differences, and rows of missing peers.
     std::size_t found = 0;
     for (std::size_t at = table.find("| "); at != std::string::npos;
          at = table.find("\n| ", at + 1)) {

@@ -12,13 +12,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::vector<std::string> kCommands = {"match", "evaluate", "generate", "list",
-                                            "bench", "doctor",   "demo"};
+const std::vector<std::string> kCommands = {"match",  "evaluate", "generate",   "list", "bench",
+                                            "doctor", "demo",     "completion", "man",  "help"};
 
 class Program : public GridFolder {};
 
 TEST_F(Program, TellsItsVersion) {
-  EXPECT_EQ(run_well({"--version"}), std::string("diml ") + kVersion + "\n");
+  EXPECT_EQ(run_well({"--version"}).find(std::string("diml ") + kVersion + "\n"), 0u);
 }
 
 TEST_F(Program, ListsItsCommands) {
@@ -44,7 +44,7 @@ TEST_F(Program, HelpsWithoutTheRequiredOptions) {
 }
 
 TEST_F(Program, ExitsWithTwoWhereTheCallIsWrongAndWithOneWhereItCannotBeDone) {
-  EXPECT_NE(run_well({"--help"}).find("Exit codes: 0 done; 1 "), std::string::npos);
+  EXPECT_NE(run_well({"--help"}).find("Exit codes: 0 success; 1 "), std::string::npos);
   EXPECT_EQ(run({"frobnicate"}).exit_code, 2);
   EXPECT_EQ(run({"match", "--frobnicate"}).exit_code, 2);
   EXPECT_EQ(run(match({"--lambda", "0"})).exit_code, 1);
@@ -68,7 +68,9 @@ TEST_F(Program, FailsWhenItsOutputGoesNowhere) {
 TEST_F(Program, DoctorListsMatchersAndFeatures) {
   const Json report = Json::parse(run_well({"doctor", "--json", "-"}));
   EXPECT_EQ(report.at("version"), kVersion);
-  EXPECT_EQ(report.at("matchers").get<std::vector<std::string>>(), matcher_names());
+  std::vector<std::string> backends;
+  for (const Backend backend : available_backends()) backends.emplace_back(name_of(backend));
+  EXPECT_EQ(report.at("matchers").get<std::vector<std::string>>(), backends);
   EXPECT_EQ(report.at("simd_targets").get<std::vector<std::string>>(), simd_targets());
   EXPECT_GE(report.at("threads"), 1);
   EXPECT_GT(report.at("memory_gib").get<double>(), 0.0);
@@ -82,8 +84,8 @@ TEST_F(Program, DoctorListsMatchersAndFeatures) {
   };
   EXPECT_TRUE(has("CLI"));
   EXPECT_TRUE(has("TESTS"));
-  EXPECT_EQ(has("SIMD"), is_available(Solver::cpu));
-  EXPECT_EQ(has("EXACT"), is_available(Solver::exact));
+  EXPECT_EQ(has("SIMD"), is_available(Backend::cpu));
+  EXPECT_EQ(has("EXACT"), is_available(Backend::exact));
 }
 
 TEST_F(Program, DoctorWritesItsReportToAFile) {

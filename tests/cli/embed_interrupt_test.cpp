@@ -1,4 +1,4 @@
-// Long work that ends early, and goes on.
+// Long work that is interrupted and continues.
 
 #include <chrono>
 #include <fstream>
@@ -59,7 +59,7 @@ TEST_F(EmbedInterrupted, GoesOnToTheSameFiles) {
   EXPECT_EQ(stopped.exit_code, 1);
   const std::size_t done = noted("stopped");
   EXPECT_EQ(stopped.err, "diml embed: stopped after " + std::to_string(done) +
-                             " of 2000 images: the same call with --resume goes on\n");
+                             " of 2000 images: the same command with --resume continues\n");
   EXPECT_GT(done, 0u);
   EXPECT_LT(done, kImages);
   EXPECT_EQ(files_of("stopped").size(), 1u);  // the folder of what is not whole
@@ -78,8 +78,8 @@ TEST_F(EmbedInterrupted, GoesOnToTheSameFiles) {
 }
 
 TEST_F(EmbedInterrupted, AFullDiskLosesNothingThatWasWhole) {
-  // Long paths: their file is the first to be full, in the middle of a stretch whose cells are
-  // written.
+  // Long paths: their file reaches the limit first, in the middle of a block whose cells are
+  // already written.
   std::string longer;
   while (longer.size() < 400) longer += "./";
   std::string list;
@@ -88,7 +88,9 @@ TEST_F(EmbedInterrupted, AFullDiskLosesNothingThatWasWhole) {
   run_well(embed_list("whole"));
   const ProgramResult full = run(embed_list("e"), {.largest_file = 50 * longer.size()});
   EXPECT_EQ(full.exit_code, 1);
-  EXPECT_EQ(full.err, "diml embed: e.partial/paths.txt: cannot be written: File too large\n");
+  EXPECT_EQ(full.err,
+            "diml embed: e.partial/paths.txt: cannot be written: File too large; 32 of 80 images "
+            "are kept in e.partial (--resume continues it)\n");
   EXPECT_EQ(noted("e"), 32u);
   run_well(embed_list("e", {"--resume"}));
   EXPECT_EQ(files_of("e"), files_of("whole"));
@@ -101,8 +103,10 @@ TEST_F(EmbedInterrupted, ABadImageLateInTheListKeepsWhatCameBefore) {
   put_text("bad.jpg", "");
   const ProgramResult result = run(embed_list("e"));
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_EQ(result.err, "diml embed: bad.jpg: is empty (--skip-bad goes on without it)\n");
-  EXPECT_EQ(noted("e"), 32u);
+  EXPECT_EQ(result.err,
+            "diml embed: bad.jpg: is empty; 40 of 42 images are kept in e.partial (--skip-bad "
+            "--resume skips it and goes on)\n");
+  EXPECT_EQ(noted("e"), 40u);
   run_well(embed_list("e", {"--skip-bad", "--resume"}));
   run_well(embed_list("whole", {"--skip-bad"}));
   EXPECT_EQ(files_of("e"), files_of("whole"));

@@ -1,4 +1,4 @@
-// Photos that several processes embed are those that one embeds.
+// Several processes give the same embeddings as one.
 
 #include <chrono>
 #include <filesystem>
@@ -60,7 +60,7 @@ class EmbedRanks : public PhotoFolder {
                                              int signal) const {
     return run_both(embed_list(out), [&](std::size_t of, int process) {
       if (of != rank) return;
-      // A few meetings after the first note of an empty beginning.
+      // Once the first images are on disk.
       const std::string cells = at(out + ".partial/paths.txt");
       for (int wait = 0; wait < 60'000 && (!fs::exists(cells) || fs::file_size(cells) == 0);
            ++wait) {
@@ -123,7 +123,7 @@ TEST_F(EmbedRanks, ABadImageOfOneIsToldByAll) {
   put_list(100, "bad.jpg\n");  // in the second block
   for (const ProgramResult& result : run_both(embed_list("e"))) {
     EXPECT_EQ(result.exit_code, 1);
-    EXPECT_EQ(result.err, "diml embed: bad.jpg: is empty (--skip-bad goes on without it)\n");
+    EXPECT_EQ(result.err, "diml embed: bad.jpg: is empty (--skip-bad skips it)\n");
   }
 }
 
@@ -148,7 +148,7 @@ TEST_F(EmbedRanks, OneThatDiesEndsTheOtherAndOneAloneGoesOn) {
     EXPECT_LT(std::chrono::steady_clock::now() - start, 20s);  // not by the timeout
     EXPECT_EQ(both[rank].exit_code, 128 + SIGKILL);
     expect_one_line(both[1 - rank], {"process " + std::to_string(1 - rank) + " of 2",
-                                     "one of them has ended", "(--resume goes on with it)"});
+                                     "one of them has ended", "(--resume continues it)"});
     run_well(embed_list(out, {"--resume"}));
     EXPECT_EQ(files_of(out), files_of("whole"));
   }

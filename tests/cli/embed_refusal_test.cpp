@@ -1,8 +1,10 @@
-// Wrong calls of what takes photos: one line, before the work, and no file comes or goes.
+// Wrong calls of commands on photos: one line, before the work, and no file is created or removed.
 
 #include <filesystem>
 
+#include "base/limited_memory.h"
 #include "cli/photo_folder.h"
+#include "images/png_file.h"
 
 namespace diml::test {
 namespace {
@@ -70,11 +72,11 @@ TEST_F(WrongCall, ImagesThatAreNotThereAreNamed) {
   expect_refused(embed({"--images", "none", "--out", "e"}), {"none: cannot be opened"});
   expect_refused(embed({"--images", "list.txt", "--out", "e"}), {"list.txt", "none.jpg"});
   expect_refused(embed({"--images", "empty.txt", "--out", "e"}), {"empty.txt: lists no images"});
-  expect_refused(embed({"--images", "empty", "--out", "e"}), {"empty: has no .jpg"});
+  expect_refused(embed({"--images", "empty", "--out", "e"}), {"empty: has no JPEG, PNG"});
 }
 
 TEST_F(WrongCall, APlaceThatCannotBeWrittenIsToldFirst) {
-  std::filesystem::resize_file(at(photos()[0]), 0);  // what the work would begin with
+  std::filesystem::resize_file(at(photos()[0]), 0);  // the first photo of the work
   expect_refused(embed_critters("none/e"), {"none/e.partial: cannot be made: No such file"});
   expect_refused(embed_critters("critters/"), {"'critters/' is no beginning of file names"});
   expect_refused(embed_critters(""), {"is no beginning of file names"});
@@ -98,6 +100,15 @@ TEST_F(WrongCall, OfWeightsIsRefused) {
   expect_refused({"weights", "import", "small.safetensors", "--out", "b", "--crop", "wide"},
                  {"wide"});
   expect_refused({"weights", "get", "vgg16"}, {"vgg16", "resnet50"});
+}
+
+// Resized, these lines of pixels have billions of them: only what is cropped is made.
+TEST_F(WrongCall, ALineOfPixelsTakesLittleMemory) {
+  if (!kMemoryCanBeLimited) GTEST_SKIP() << "memory cannot be limited under this sanitizer";
+  put_text("lines/wide.png", PngFile(900'000, 1, 1).add_zero_rows(1 + 112'500).text());
+  put_text("lines/tall.png", PngFile(1, 100'000, 1).add_zero_rows(200'000).text());
+  run_well(embed({"--images", "lines", "--out", "e"}), {.most_memory = std::size_t{3} << 30});
+  EXPECT_EQ(shape_of("e.cells.npy")[0], 2u);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST_F(EmbedCommand, TakesFoldersAndListsOfImages) {
   put_photo(2, "mine/b.JPG");
   put_photo(1, "mine/deep/er/a.jpeg");
   put_text("mine/notes.txt", "no image");
-  fs::create_directory_symlink("..", at("mine/deep/up"));  // no end, and no reason to fail
+  fs::create_directory_symlink("..", at("mine/deep/up"));  // a cycle, which is no error
   run_well(embed({"--images", "mine", "--out", "e"}));
   EXPECT_EQ(lines_in("e.paths.txt"),
             (std::vector<std::string>{"mine/b.JPG", "mine/deep/er/a.jpeg"}));
@@ -64,12 +64,18 @@ TEST_F(EmbedCommand, TakesFoldersAndListsOfImages) {
   EXPECT_TRUE(std::equal(from_folder.begin(), from_folder.end(), from_list.begin()));
 }
 
-TEST_F(EmbedCommand, ABadImageEndsItByNameAndLeavesNothing) {
+TEST_F(EmbedCommand, ABadImageEndsItByNameAndOnlyItsWorkIsKept) {
   const std::string whole = bytes_of(at(photos()[5]));
   for (const std::string& bytes :
        {whole.substr(0, whole.size() / 2), std::string("no picture at all")}) {
     write_bytes(at(photos()[5]), bytes);
-    expect_refused(embed_critters("e"), {photos()[5], "--skip-bad"});
+    const ProgramResult result = run(embed_critters("e"));
+    EXPECT_NE(result.exit_code, 0);
+    for (const std::string& named : {photos()[5], std::string("--skip-bad --resume")}) {
+      EXPECT_NE(result.err.find(named), std::string::npos) << result.err;
+    }
+    EXPECT_FALSE(std::filesystem::exists(at("e.cells.npy")));
+    std::filesystem::remove_all(at("e.partial"));
   }
   expect_refused(
       {"evaluate", "--model", "small.safetensors", "--dataset", "critters", "--root", "critters"},
@@ -96,7 +102,7 @@ TEST_F(EmbedCommand, SkipBadGoesOnAndSaysWhich) {
   kept.erase(kept.begin());
   EXPECT_EQ(lines_in("e.paths.txt"), kept);
   EXPECT_EQ(integers_in("e.labels.npy"), (std::vector<std::int64_t>{3, 3, 3, 4, 4, 4, 5, 5, 5, 5}));
-  // The others do not notice.
+  // The other photos are not affected.
   const std::vector<float> before = floats_in("whole.cells.npy");
   const std::vector<float> after = floats_in("e.cells.npy");
   EXPECT_TRUE(std::equal(after.begin(), after.begin() + 16 * kDim, before.begin() + 16 * kDim));

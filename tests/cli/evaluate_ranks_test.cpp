@@ -1,4 +1,4 @@
-// Grids that several processes evaluate have the numbers that one finds.
+// Several processes give the same metrics as one.
 
 #include <nlohmann/json.hpp>
 
@@ -69,6 +69,26 @@ TEST_F(EvaluateRanks, OneMayHaveNothingToAsk) {
   }
   write_integers(at("roles.npy"), {kImages}, roles);
   expect_same({"--roles", "roles.npy"});
+}
+
+TEST_F(EvaluateRanks, TheFilesOfTheQueriesAreThoseOfOneAndOneWritesThem) {
+  const auto files = [](const std::string& name) {
+    return evaluate({"--per-query", name + ".csv", "--html", name + ".html"});
+  };
+  run_well(files("one"));
+  // Each is told another name: what one of them writes is seen.
+  const auto named = [&](const std::string& name) {
+    return [this, &files, name](const ProgramSettings& settings) {
+      return run(files(name), settings);
+    };
+  };
+  for (const ProgramResult& result : run_two(named("first"), named("second"))) {
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+  }
+  for (const char* ending : {".csv", ".html"}) {
+    EXPECT_EQ(bytes_of(at(std::string("first") + ending)), bytes_of(at(std::string("one") + ending)));
+  }
+  for (const std::string& name : folder_.names()) EXPECT_FALSE(name.starts_with("second")) << name;
 }
 
 TEST_F(EvaluateRanks, ProcessesWithOtherLabelsAreRefused) {

@@ -47,7 +47,7 @@ class Experiments : public TrainFolder {
     return arguments;
   }
 
-  nlohmann::json cell(const std::string& row, const std::string& column) const {
+  nlohmann::json result_of(const std::string& row, const std::string& column) const {
     return nlohmann::json::parse(
         bytes_of(at("results/critters/two/" + row + "." + column + ".json")));
   }
@@ -56,15 +56,15 @@ class Experiments : public TrainFolder {
 TEST_F(Experiments, AreTrainedEvaluatedAndReported) {
   const ProgramResult result = run(run_tables());
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.out.find("4 of 4 cells are there\n"), std::string::npos) << result.out;
-  const nlohmann::json plain = cell("margin", "baseline");
-  const nlohmann::json blended = cell("blended", "structural");
+  EXPECT_NE(result.out.find("4 of 4 results are there\n"), std::string::npos) << result.out;
+  const nlohmann::json plain = result_of("margin", "baseline");
+  const nlohmann::json blended = result_of("blended", "structural");
   EXPECT_EQ(plain["epochs"], 2);
   EXPECT_EQ(plain["seed"], "0");
   EXPECT_EQ(plain["start_weights"], "random");
   EXPECT_EQ(plain["weights"].get<std::string>().size(), 64u);
   EXPECT_NE(plain["weights"], blended["weights"]);
-  EXPECT_EQ(plain["weights"], cell("margin", "structural")["weights"]);
+  EXPECT_EQ(plain["weights"], result_of("margin", "structural")["weights"]);
   EXPECT_FALSE(plain["commit"].get<std::string>().empty());
   EXPECT_FALSE(plain["hardware"].get<std::string>().empty());
   EXPECT_GT(plain["seconds"]["train"], 0.0);
@@ -92,13 +92,13 @@ TEST_F(Experiments, AreTrainedEvaluatedAndReported) {
   // Everything is there: nothing is done.
   const ProgramResult again = run(run_tables());
   EXPECT_EQ(again.exit_code, 0);
-  EXPECT_EQ(again.out, "4 of 4 cells are there\n");
-  // A lost cell costs no training.
+  EXPECT_EQ(again.out, "4 of 4 results are there\n");
+  // A lost result costs no training.
   fs::remove(at("results/critters/two/margin.baseline.json"));
   const ProgramResult repaired = run(run_tables());
   EXPECT_EQ(repaired.exit_code, 0);
   EXPECT_EQ(repaired.out.find("epoch"), std::string::npos) << repaired.out;
-  EXPECT_EQ(cell("margin", "baseline")["numbers"], plain["numbers"]);
+  EXPECT_EQ(result_of("margin", "baseline")["numbers"], plain["numbers"]);
 
   const ProgramResult report =
       run({"experiments", "report", "results", "--experiments", "tables", "--out", "docs"});
@@ -110,15 +110,15 @@ TEST_F(Experiments, AreTrainedEvaluatedAndReported) {
 TEST_F(Experiments, RunSideBySide) {
   const ProgramResult result = run(run_tables({"--jobs", "2"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_NE(result.out.find("4 of 4 cells are there\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("4 of 4 results are there\n"), std::string::npos) << result.out;
   // One alone with as many threads trains the same.
-  const nlohmann::json beside = cell("margin", "structural");
+  const nlohmann::json beside = result_of("margin", "structural");
   fs::remove_all(at("results"));
   fs::remove_all(at("runs"));
   const ProgramResult alone = run(run_tables({"--only", "Margin"}, "1"));
   ASSERT_EQ(alone.exit_code, 0) << alone.err;
-  EXPECT_NE(alone.out.find("2 of 2 cells are there\n"), std::string::npos) << alone.out;
-  EXPECT_EQ(cell("margin", "structural")["weights"], beside["weights"]);
+  EXPECT_NE(alone.out.find("2 of 2 results are there\n"), std::string::npos) << alone.out;
+  EXPECT_EQ(result_of("margin", "structural")["weights"], beside["weights"]);
 }
 
 TEST_F(Experiments, StopCleanlyWhenTheTimeIsUpAndGoOn) {
@@ -128,16 +128,17 @@ TEST_F(Experiments, StopCleanlyWhenTheTimeIsUpAndGoOn) {
   stopped.insert(stopped.end(), {"--budget", "1s"});
   const ProgramResult first = run(run_tables(stopped));
   EXPECT_EQ(first.exit_code, 0) << first.err;
-  ASSERT_NE(first.out.find("0 of 2 cells are there; the same command goes on\n"), std::string::npos)
+  ASSERT_NE(first.out.find("0 of 2 results are there; the same command continues\n"),
+            std::string::npos)
       << first.out;
   const ProgramResult second = run(run_tables(longer));
   ASSERT_EQ(second.exit_code, 0) << second.err;
-  EXPECT_NE(second.out.find("2 of 2 cells are there\n"), std::string::npos) << second.out;
+  EXPECT_NE(second.out.find("2 of 2 results are there\n"), std::string::npos) << second.out;
   // A second is enough to come past the first evaluation, unless the machine has much else to do.
   if (first.out.find("untrained") != std::string::npos) {
     EXPECT_EQ(second.out.find("untrained"), std::string::npos) << "it began anew: " << second.out;
   }
-  EXPECT_EQ(cell("margin", "baseline")["epochs"], 40);
+  EXPECT_EQ(result_of("margin", "baseline")["epochs"], 40);
 }
 
 TEST_F(Experiments, AChoiceIsMadeWithoutTheTestClasses) {
@@ -154,14 +155,14 @@ TEST_F(Experiments, AChoiceIsMadeWithoutTheTestClasses) {
       "choice: {best: {evaluate.select: last}}\n");
   run_well({"experiments", "run", "tables/two.yaml", "--dataset", "critters", "--root", "more",
             "--results", "results", "--threads", "2"});
-  const nlohmann::json best = cell("best", "test");
-  EXPECT_EQ(cell("margin", "plain")["images"], 6);  // one class of six is held out
+  const nlohmann::json best = result_of("best", "test");
+  EXPECT_EQ(result_of("margin", "plain")["images"], 6);  // one class of six is held out
   EXPECT_EQ(best["images"], 36);
   EXPECT_EQ(best["look"]["split"], "test");
   EXPECT_EQ(best["settings"]["evaluate.select"], "last");
-  EXPECT_NE(best["weights"], cell("margin", "plain")["weights"]);
-  const bool fine = cell("margin", "fine")["numbers"]["map_at_r"].get<double>() >
-                    cell("margin", "plain")["numbers"]["map_at_r"].get<double>();
+  EXPECT_NE(best["weights"], result_of("margin", "plain")["weights"]);
+  const bool fine = result_of("margin", "fine")["numbers"]["map_at_r"].get<double>() >
+                    result_of("margin", "plain")["numbers"]["map_at_r"].get<double>();
   EXPECT_EQ(best["chosen"], fine ? "Margin, fine" : "Margin, plain");
 }
 
@@ -173,12 +174,13 @@ TEST_F(Experiments, AFailingRunIsToldAndTheOthersGoOn) {
   ProgramResult result = run(run_tables());
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_NE(result.err.find("1 run failed: "), std::string::npos) << result.err;
-  EXPECT_NE(result.out.find("2 of 4 cells are there\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("2 of 4 results are there\n"), std::string::npos) << result.out;
   fs::remove_all(at("results"));
   result = run(run_tables({"--jobs", "2"}));
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.err.find("1 run failed: why is in runs/"), std::string::npos) << result.err;
-  EXPECT_NE(result.out.find("2 of 4 cells are there\n"), std::string::npos) << result.out;
+  EXPECT_NE(result.err.find("1 run failed: the reason is in runs/"), std::string::npos)
+      << result.err;
+  EXPECT_NE(result.out.find("2 of 4 results are there\n"), std::string::npos) << result.out;
 }
 
 TEST_F(Experiments, RunsEndWithTheProgramThatBeganThem) {
@@ -204,12 +206,12 @@ TEST_F(Experiments, RunsEndWithTheProgramThatBeganThem) {
 
 TEST_F(Experiments, ARunThatWasKilledAfterItsLastEpochIsNotTrainedAgain) {
   run_well(run_tables({"--only", "Margin"}));
-  const nlohmann::json before = cell("margin", "baseline");
+  const nlohmann::json before = result_of("margin", "baseline");
   for (const auto& entry : fs::directory_iterator(at("runs")))
     fs::remove(entry.path() / "run.json");
   fs::remove_all(at("results"));
   run_well(run_tables({"--only", "Margin"}));
-  const nlohmann::json after = cell("margin", "baseline");
+  const nlohmann::json after = result_of("margin", "baseline");
   for (const char* kept : {"epochs", "epoch", "weights", "numbers"}) {
     EXPECT_EQ(after[kept], before[kept]) << kept;
   }
@@ -225,7 +227,7 @@ TEST_F(Experiments, OneRunIsFoundByItsName) {
   EXPECT_EQ(dry, listed.substr(0, dry.size())) << dry;
   EXPECT_FALSE(fs::exists(at("runs")));
   run_well(run_tables({"--run", name}));
-  EXPECT_NE(run_well(run_tables({"--dry-run"})).find("2 of 4 cells"), std::string::npos);
+  EXPECT_NE(run_well(run_tables({"--dry-run"})).find("2 of 4 results"), std::string::npos);
 }
 
 TEST_F(Experiments, SettingsAreLookedAtBeforeAnythingIsTrained) {

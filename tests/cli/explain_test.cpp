@@ -61,7 +61,7 @@ TEST_F(Explain, SaysWhatMatchSaysOfTheSameGrids) {
 }
 
 TEST_F(Explain, TheExactSolverMatchesEachPartWithFew) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without LEMON";
   const Json why = Json::parse(run_well(explain({"--json", "-", "--solver", "exact"})));
   std::size_t carrying = 0;
   for (const Json& row : why.at("plan")) {
@@ -86,6 +86,163 @@ TEST_F(Explain, RefusesWhatItCannotDo) {
                  {"none.jpg"});
   expect_refused(explain({"--out", "no/such/w.png"}), {"no/such/w.png"});
   expect_refused(explain({"--out", "w.png", "--out", "w.png"}), {"w.png", "twice"});
+}
+
+TEST_F(Explain, AFigureHasTheWidthTheTextAndThePanelsAskedFor) {
+  run_well(explain({"--out",        "w.png",         "--out",    "w.svg",         "--width",
+                    "18cm",         "--dpi",         "200",      "--font-size",   "7.5",
+                    "--style",      "numbered",      "--panels", "photos,pairs",  "--no-title",
+                    "--no-caption", "--source-name", "Query",    "--target-name", ""}));
+  EXPECT_EQ(read_image(at("w.png")).width, 1417u);
+  std::string svg = bytes_of(at("w.svg"));
+  EXPECT_EQ(fault_of_xml(svg), "");
+  EXPECT_NE(svg.find(">Query</text>"), std::string::npos);
+  EXPECT_NE(svg.find("font-size=\"7.500\""), std::string::npos);
+  const std::string attribute = "font-weight";  // is no word of the figure
+  for (std::size_t at = 0; (at = svg.find(attribute)) != std::string::npos;) {
+    svg.erase(at, attribute.size());
+  }
+  for (const char* word : {"similarity", "weight", ".jpg</text>", "glyph"}) {
+    EXPECT_EQ(svg.find(word), std::string::npos) << word;
+  }
+  run_well(explain({"--out", "w.png", "--width", "900px"}));
+  EXPECT_EQ(read_image(at("w.png")).width, 900u);
+  run_well(explain({"--out", "w.png", "--width", "900px", "--dpi", "150"}));
+  EXPECT_EQ(read_image(at("w.png")).width, 900u);
+}
+
+TEST_F(Explain, RefusesAFigureThatCannotBe) {
+  const auto refused = [&](const Arguments& more, const std::vector<std::string>& words) {
+    Arguments all = {"--out", "w.svg"};
+    all.insert(all.end(), more.begin(), more.end());
+    expect_refused(explain(all), words);
+  };
+  refused({"--width", "7"}, {"--width 7", "7in"});
+  refused({"--width", "7ft"}, {"7ft", "cm"});
+  refused({"--width", "-7in"}, {"-7in"});
+  refused({"--width", "1000in"}, {"width"});
+  refused({"--width", "2in", "--font-size", "20"}, {"--width", "no room"});
+  refused({"--dpi", "0"}, {"--dpi"});
+  refused({"--style", "loud"}, {"loud", "numbered"});
+  refused({"--panels", "photos,heat"}, {"heat", "weights"});
+  expect_refused(explain({"--style", "numbered", "--out", "w.html"}), {"--style", ".svg"});
+}
+
+// Features of another program: cells that are no photos of ours.
+TEST_F(Explain, TwoRowsOfAnArrayNeedNoPicture) {
+  run_well(embed_critters("e"));
+  const Arguments rows = {"explain",       "--cells", "e.cells.npy", "--globals",
+                          "e.globals.npy", "--pair",  "0,1"};
+  const auto with = [&rows](const Arguments& more) {
+    Arguments all = rows;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const Json photos_say = Json::parse(run_well(explain({"--json", "-"})));
+  const Json why = Json::parse(run_well(with({"--json", "-"})));
+  EXPECT_NEAR(why.at("score").get<double>(), photos_say.at("score").get<double>(), 1e-5);
+  EXPECT_NEAR(why.at("cosine").get<double>(), photos_say.at("cosine").get<double>(), 1e-5);
+  std::vector<std::string> keys, expected;
+  for (const auto& [key, value] : why.items()) keys.push_back(key);
+  for (const auto& [key, value] : photos_say.items()) expected.push_back(key);
+  EXPECT_EQ(keys, expected) << "the same object for programs";
+
+  const ProgramResult said = run(with({"--out", "w.json"}));
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_EQ(said.err, "") << "numbers need no picture, so none is missed";
+  EXPECT_EQ(said.out.find("image 0 and image 1\nregions"), 0u) << said.out;
+  EXPECT_EQ(Json::parse(bytes_of(at("w.json"))).at("score"), why.at("score"));
+
+  // Rows are source and target in this order.
+  const Json back = Json::parse(run_well({"explain", "--cells", "e.cells.npy", "--globals",
+                                          "e.globals.npy", "--pair", "1,0", "--json", "-"}));
+  EXPECT_NE(back.at("marginals").at("source"), why.at("marginals").at("source"));
+}
+
+TEST_F(Explain, MapsOfUnequalSidesKeepTheirRows) {
+  // [images, dimensions, rows, columns]: two rows, three columns.
+  std::vector<float> maps(2 * kDim * 6);
+  for (std::size_t k = 0; k < maps.size(); ++k) maps[k] = static_cast<float>(1 + k * k % 7);
+  const std::vector<std::size_t> shape = {2, kDim, 2, 3};
+  NpyWriter writer(at("m.npy"), ArrayType::float32, shape);
+  writer.append(maps);
+  writer.commit();
+  expect_refused({"explain", "--cells", "m.npy", "--pair", "0,1"}, {"m.npy", "--layout"});
+  const Json why = Json::parse(run_well(
+      {"explain", "--cells", "m.npy", "--pair", "0,1", "--layout", "nchw", "--json", "-"}));
+  EXPECT_EQ(why.at("rows_source"), 2);
+  EXPECT_EQ(why.at("cols_source"), 3);
+  EXPECT_EQ(why.at("cols_target"), 3);
+}
+
+TEST_F(Explain, PicturesOfRowsAreFoundThroughTheirPaths) {
+  run_well(embed_critters("e"));
+  const auto page = [&](const Arguments& more) {
+    Arguments all = {"explain", "--cells", "e.cells.npy", "--globals", "e.globals.npy", "--pair",
+                     "0,1",     "--out",   "w.html",      "--out",     "w.png"};
+    all.insert(all.end(), more.begin(), more.end());
+    const ProgramResult result = run(all);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_GT(read_image(at("w.png")).width, 1000u);
+    return std::pair(bytes_of(at("w.html")), result);
+  };
+  run_well(explain({"--out", "photos.html"}));
+  const auto [shown, with_paths] =
+      page({"--paths", "e.paths.txt", "--resize", "72", "--crop", "64"});
+  EXPECT_EQ(with_paths.err, "");
+  const std::string of_photos = bytes_of(at("photos.html"));
+  const auto pictures_of = [](const std::string& text) {
+    std::vector<std::string> pictures;
+    const std::string begin = "data:image/";
+    for (std::size_t k = text.find(begin); k != std::string::npos; k = text.find(begin, k + 1)) {
+      pictures.push_back(text.substr(k, text.find_first_of("\"'`)", k) - k));
+    }
+    return pictures;
+  };
+  EXPECT_EQ(pictures_of(shown).size(), 2u);
+  EXPECT_EQ(pictures_of(shown), pictures_of(of_photos)) << "what the network saw";
+  const std::string name = std::filesystem::path(photos()[0]).filename().string();
+  EXPECT_NE(shown.find(name), std::string::npos);
+  EXPECT_EQ(with_paths.out.find(name + " and "), 0u) << with_paths.out;
+
+  // Whole photos, where nobody says what the network saw of them.
+  EXPECT_NE(page({"--paths", "e.paths.txt"}).second.err.find("--crop"), std::string::npos);
+
+  // Without pictures the grids are drawn, and this is said.
+  const auto [alone, without] = page({});
+  EXPECT_NE(without.err.find("--paths"), std::string::npos) << without.err;
+  EXPECT_NE(pictures_of(alone), pictures_of(shown));
+  EXPECT_NE(alone.find("image 0"), std::string::npos);
+  std::filesystem::remove(at(photos()[0]));
+  const auto gone = page({"--paths", "e.paths.txt", "--resize", "72", "--crop", "64"}).second;
+  EXPECT_NE(gone.err.find("1 picture could not be read"), std::string::npos) << gone.err;
+  EXPECT_NE(gone.err.find(name), std::string::npos);
+  EXPECT_EQ(gone.err.find('\n'), gone.err.size() - 1) << "not one line: " << gone.err;
+}
+
+TEST_F(Explain, RefusesRowsThatAreNotThere) {
+  run_well(embed_critters("e"));
+  const auto refused = [&](const Arguments& more, const std::vector<std::string>& words) {
+    Arguments all = {"explain", "--cells", "e.cells.npy"};
+    all.insert(all.end(), more.begin(), more.end());
+    expect_refused(all, words);
+  };
+  refused({"--pair", "0,12"}, {"e.cells.npy", "12 images", "no image 12"});
+  for (const char* bad : {"0", "0,", "0,1,2", "a,b", "0 1", "-1,0", ""}) {
+    refused({"--pair", bad}, {"--pair"});
+  }
+  refused({}, {"--pair"});
+  refused({"--pair", "0,1", "--globals", "none.npy"}, {"none.npy"});
+  refused({"--pair", "0,1", "--paths", "none.txt"}, {"none.txt"});
+  put_text("few.txt", "a.jpg\nb.jpg\n");
+  refused({"--pair", "0,1", "--paths", "few.txt"}, {"few.txt", "2 lines", "12 are wanted"});
+  refused({"--pair", "0,1", "--model", "small.safetensors"}, {"--model"});
+  refused({"--pair", "0,1", photos()[0]}, {photos()[0], "--pair"});
+  refused({"--pair", "0,1", "--out", "e.cells.npy"}, {"e.cells.npy"});
+  expect_refused({"explain", "--cells", "none.npy", "--pair", "0,1"}, {"none.npy"});
+  expect_refused({"explain", "--pair", "0,1"}, {"--cells"});
+  expect_refused({"explain"}, {"--cells", "--pair"});
+  expect_refused({"explain", photos()[0], "--model", "small.safetensors"}, {"two images"});
 }
 
 #if DIML_HAS_GALLERY

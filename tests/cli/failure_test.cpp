@@ -10,7 +10,7 @@
 namespace diml::cli {
 namespace {
 
-// What the program makes of an exception that a command throws.
+// How the program reports an exception of a command.
 Error error_of(const std::function<void()>& command) {
   try {
     command();
@@ -35,7 +35,7 @@ TEST(FailureTest, GivesExceptionsOfTheStandardLibraryAKindAndOneLine) {
   EXPECT_STREQ(missing.what(), "/no/such/folder: cannot be used: No such file or directory");
   const Error mistake = error_of([] { throw std::logic_error("first line\nand more"); });
   EXPECT_EQ(mistake.kind(), ErrorKind::internal);
-  EXPECT_STREQ(mistake.what(), "an error that was not expected: first line");
+  EXPECT_STREQ(mistake.what(), "unexpected error: first line");
 }
 
 TEST(FailureTest, ExitsWithOneUnlessTheMistakeIsItsOwn) {
@@ -54,7 +54,7 @@ class FlagTest : public testing::Test {
     app_.add_subcommand("info")->add_option("--root");
   }
 
-  // What is said of an error about a parameter when `command` ran.
+  // The message of an error with a parameter after `command`.
   std::string line(const char* command, const char* parameter) {
     app_.parse(std::string(command));
     return with_flag(Error(ErrorKind::bad_input, "no", parameter), app_).what();
@@ -65,8 +65,17 @@ class FlagTest : public testing::Test {
 };
 
 TEST_F(FlagTest, IsNamedWhereTheCommandHasIt) {
-  EXPECT_EQ(line("add", "skip_bad"), "no (--skip-bad goes on without it)");
+  EXPECT_EQ(line("add", "skip_bad"), "no (--skip-bad skips it)");
   EXPECT_EQ(line("info", "root"), "no (--root)");
+}
+
+TEST_F(FlagTest, NamesBothWhereWorkIsKept) {
+  const Error bad(ErrorKind::bad_input, "a.jpg: is empty", "skip_bad");
+  EXPECT_STREQ(with_work_kept(bad, "3 images are kept").what(),
+               "a.jpg: is empty; 3 images are kept");
+  EXPECT_STREQ(with_work_kept(bad, "").parameter(), "skip_bad_resume");
+  EXPECT_STREQ(with_work_kept(Error("no"), "").parameter(), "resume");
+  EXPECT_STREQ(with_work_kept(Error(ErrorKind::bad_input, "no", "model"), "").parameter(), "model");
 }
 
 TEST_F(FlagTest, IsNotNamedWhereTheCommandHasItNot) {

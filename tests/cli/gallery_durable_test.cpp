@@ -1,4 +1,4 @@
-// A gallery outlives kills, full disks and disks that cannot be written, and is read meanwhile.
+// A gallery survives kills, full disks and read-only disks, and can be read meanwhile.
 
 #include <atomic>
 #include <chrono>
@@ -27,7 +27,7 @@ class DurableGallery : public GalleryFiles {
 
   static Arguments add() { return {"index", "add", "g", "--embeddings", "c"}; }
 
-  // What is durable now, as another process sees it; 0 where there is no gallery yet.
+  // The number of durable items, as another process sees it; 0 if there is no gallery yet.
   std::size_t committed() const {
     try {
       return open_gallery(at("g"))->snapshot()->size();
@@ -36,7 +36,7 @@ class DurableGallery : public GalleryFiles {
     }
   }
 
-  // Everything that is there is whole, and is the beginning of the list.
+  // All items are intact, and they are a prefix of the list.
   void expect_whole_beginning(std::size_t at_least) const {
     const std::shared_ptr<GridStore> gallery = open_gallery(at("g"));
     const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
@@ -63,7 +63,7 @@ TEST_F(DurableGallery, KilledAtAnyMomentItKeepsWhatWasCommitted) {
   run_well({"index", "build", "g", "--embeddings", "c"});
   int interrupted = 0;
   for (int k = 0; k < kills; ++k) {
-    if (committed() == kMany) {  // begin anew, with pages that are used again
+    if (committed() == kMany) {  // start again, with reused pages
       std::vector<std::int64_t> ids;
       {
         const std::shared_ptr<GridStore> gallery = open_gallery(at("g"), StoreAccess::write);
@@ -98,9 +98,11 @@ TEST_F(DurableGallery, CtrlCKeepsWholeStretchesAndTheNextCallGoesOn) {
   ASSERT_EQ(result.exit_code, 1) << "it was never fast enough to be stopped";
   const std::size_t kept = committed();
   EXPECT_EQ(result.err, "diml index: stopped after " + std::to_string(kept) +
-                            " of 6000 images, which are kept: 'diml index add' with the same "
-                            "images goes on\n");
-  EXPECT_EQ(json_of(add()).at("added"), kMany - kept);
+                            " of 6000 images, which are kept: the same command with --resume "
+                            "continues\n");
+  Arguments going_on = build();
+  going_on.emplace_back("--resume");
+  EXPECT_EQ(json_of(going_on).at("added"), kMany - kept);
 }
 
 TEST_F(DurableGallery, AFullDiskKeepsWhatWasThere) {
@@ -112,7 +114,7 @@ TEST_F(DurableGallery, AFullDiskKeepsWhatWasThere) {
   const ProgramResult full = run(add_more, {.largest_file = size + 100'000});
   EXPECT_EQ(full.exit_code, 1);
   EXPECT_EQ(full.err.find("diml index: g/data.mdb: cannot be written: "), 0u) << full.err;
-  EXPECT_NE(full.err.find("make room on the disk and repeat the call"), std::string::npos);
+  EXPECT_NE(full.err.find("free some disk space and repeat the call"), std::string::npos);
   EXPECT_EQ(full.err.find('\n'), full.err.size() - 1);
   expect_whole_beginning(kMany);
   run_well(add_more);
@@ -147,7 +149,7 @@ TEST_F(DurableGallery, TwoProcessesReadWhileOneWrites) {
   run_well({"index", "verify", "g"});
 }
 
-// A disk of its own for the test, where that is allowed.
+// A separate file system for the test, where that is allowed.
 class SmallDisk : public GalleryFiles {
  protected:
   SmallDisk() {

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/npy.h"
 #include "cli/program_folder.h"
 #include "diml/grid.h"
 #include "diml/matcher.h"
-#include "diml/npy.h"
 
 namespace diml::test {
 
@@ -45,7 +45,7 @@ class GridFolder : public ProgramFolder {
   std::vector<float> cells_;    // [kImages, kCells, kDim], of any scale
   std::vector<float> globals_;  // [kImages, kDim], of any scale
   const std::vector<Pair> pairs_ = {{0, 1}, {1, 0}, {3, 3}, {11, 2}, {5, 8}, {0, 7}, {9, 10}};
-  const std::vector<std::int64_t> labels_ = {4, 4, 4, -1, -1, -1, 7, 7, 7, 9, 9, 9};
+  const std::vector<std::int64_t> labels_ = {4, 4, 4, -2, -2, -2, 7, 7, 7, 9, 9, 9};
 };
 
 // The library's answer for the pairs, by the reference unless params say otherwise.

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
+#include "base/npy.h"
 #include "cli/gallery_files.h"
-#include "diml/npy.h"
 #include "diml/searcher.h"
 
 namespace diml::test {
@@ -96,7 +96,7 @@ TEST_F(IndexCommand, SearchesForGridsFromFiles) {
 
 TEST_F(IndexCommand, WhatIsThereIsSkippedOrReplaced) {
   run_well(build());
-  expect_refused(build(), {"is a gallery already", "'diml index add' goes on with one"});
+  expect_refused(build(), {"is already a gallery", "'diml index add' adds to it"});
   const Arguments again = {"index", "add", "g", "--embeddings", "c"};
   Json done = json_of(again);
   EXPECT_EQ(done.at("added"), 0);
@@ -119,6 +119,15 @@ TEST_F(IndexCommand, RemovesByIdAndByPath) {
   expect_refused({"search", "g", "--id", "5"}, {"no item 5"});
   EXPECT_EQ(json_of({"index", "info", "g"}).at("items"), 37);
   run_well({"index", "verify", "g"});
+}
+
+TEST_F(IndexCommand, ANameMayHaveCommasAndBrackets) {
+  std::filesystem::create_directory(at("a, b"));
+  run_well({"generate", "--images", "9", "--classes", "3", "--grid", "2", "--dim", "4", "--out",
+            "a, b/[x,y]"});
+  run_well({"index", "build", "g,1", "--embeddings", "a, b/[x,y]"});
+  EXPECT_EQ(json_of({"index", "info", "g,1"}).at("items"), 9);
+  EXPECT_FALSE(std::filesystem::exists(at("g")));
 }
 
 TEST_F(IndexCommand, ExportsWhatEvaluateReads) {
@@ -162,7 +171,7 @@ TEST_F(IndexCommand, VerifyNamesWhatIsDamagedAndHowToGoOn) {
   write_bytes(at("g/data.mdb"), bytes);
   const ProgramResult result = run({"index", "verify", "g"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_NE(result.err.find("item 17: its grid, text or thumbnail is not what was written"),
+  EXPECT_NE(result.err.find("item 17: the checksum of its grid, text or thumbnail is wrong"),
             std::string::npos)
       << result.err;
   EXPECT_NE(result.err.find("'diml index remove g --ids 17'"), std::string::npos) << result.err;
@@ -204,7 +213,7 @@ TEST_F(IndexCommand, RefusesWrongCallsInOneLine) {
   expect_refused({"search", "g", "--id", "1", "--first-stage", "index"}, {"diml index cache g"});
   expect_refused({"search", "g", "--id", "99"}, {"no item 99"});
   expect_refused({"search", "g", "--id", "1", "--global-weight", "-1"}, {"weights", "0 or more"});
-  expect_refused({"search", "g", "photo.jpg"}, {"g: was built from files", "--id"});
+  expect_refused({"search", "g", "photo.jpg"}, {"g: was built from arrays", "--id"});
 }
 
 #if DIML_HAS_FAISS
@@ -232,9 +241,10 @@ TEST_F(IndexCommand, AnIndexTakesInWhatChangesInTheGallery) {
   run_well({"generate", "--images", "60", "--classes", "8", "--grid", "2", "--dim", "16", "--out",
             "more"});
   run_well({"index", "add", "g", "--embeddings", "more"});
-  EXPECT_EQ(run(search).err,
-            "diml search: 61 images have come or gone since the hnsw index was made: 'diml index "
-            "cache g' makes a new one\n");
+  EXPECT_EQ(
+      run(search).err,
+      "diml search: 61 images were added or removed since the hnsw index was made: 'diml index "
+      "cache g' makes a new one\n");
   run_well({"index", "cache", "g"});
   EXPECT_EQ(run(search).err, "");
   expect_refused({"index", "cache", "g", "--kind", "ivf-pq"}, {"needs 10000 images"});

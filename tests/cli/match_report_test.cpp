@@ -26,7 +26,7 @@ std::vector<Row> read_csv(const std::string& path) {
 
 class MatchReport : public GridFolder {
  protected:
-  // Globals that point away from all cells: no weight is positive on either side.
+  // Globals that point away from all cells: no side has a positive weight.
   void turn_globals_away() const {
     write_floats(at("C.npy"), {kImages, kCells, kDim},
                  std::vector<float>(kImages * kCells * kDim, 1.0f));
@@ -59,7 +59,7 @@ TEST_F(MatchReport, NamesTheQuantity) {
 
 TEST_F(MatchReport, BracketsTheLeastCostWhenItCertifies) {
   MatchParams params;
-  params.transport.solver = is_available(Solver::exact) ? Solver::exact : Solver::reference;
+  params.transport.backend = is_available(Backend::exact) ? Backend::exact : Backend::reference;
   const std::vector<StructuralMatch> best = library_matches(grids(), pairs_, params);
   for (const char* matcher : {"auto", "reference"}) {
     run_well(match({"--report", "R.csv", "--certify", "--matcher", matcher}));
@@ -72,7 +72,7 @@ TEST_F(MatchReport, BracketsTheLeastCostWhenItCertifies) {
       const double upper = std::stod(rows[k + 1].at(10));
       EXPECT_LT(lower, upper + 1e-6) << matcher << ", pair " << k;
       EXPECT_LT(upper - lower, 0.2) << matcher << ", pair " << k;
-      if (!is_available(Solver::exact)) continue;
+      if (!is_available(Backend::exact)) continue;
       EXPECT_LT(lower, 1.0 - best[k].score + 1e-5) << matcher << ", pair " << k;
       EXPECT_GT(upper, 1.0 - best[k].score - 1e-5) << matcher << ", pair " << k;
     }

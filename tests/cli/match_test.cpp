@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/float16.h"
 #include "cli/grid_folder.h"
-#include "diml/float16.h"
 
 namespace diml::test {
 namespace {
@@ -45,7 +45,7 @@ class MatchCommand : public GridFolder {
 
 std::vector<std::string> sinkhorn_matchers() {
   std::vector<std::string> names = {"auto", "reference"};
-  if (is_available(Solver::cpu)) names.push_back("cpu");
+  if (is_available(Backend::cpu)) names.push_back("cpu");
   return names;
 }
 
@@ -106,9 +106,9 @@ TEST_F(MatchCommand, ScoresAreTheSumsOfPlanTimesSimilarity) {
 }
 
 TEST_F(MatchCommand, ExactFindsTheUnregularisedOptimum) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without exact transport";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without exact transport";
   MatchParams params;
-  params.transport.solver = Solver::exact;
+  params.transport.backend = Backend::exact;
   const std::vector<float> exact = match_scores({"--matcher", "exact", "--plans", "T.npy"});
   expect_scores(exact, grids(), params, 1e-6);
   expect_plans();

@@ -8,7 +8,7 @@
 namespace diml::test {
 namespace {
 
-// Results appear whole or not at all, whichever of several files cannot be written.
+// Results are written completely or not at all, whichever of several files cannot be written.
 class Output : public GridFolder {};
 
 TEST_F(Output, IntoAMissingFolderIsRefused) {
@@ -75,7 +75,7 @@ TEST_F(Output, StaysAsItWasWhenAnotherFileCannotBeWritten) {
 }
 
 TEST_F(Output, StaysAsItWasWhenTheDiskIsFull) {
-  // Room for the scores and not for the plans.
+  // Enough space for the scores but not for the plans.
   constexpr std::size_t kPairs = 1000;
   const ProgramSettings small_disk{.largest_file = 20000};
   write_integers(at("P.npy"), {kPairs, 2}, std::vector<std::int64_t>(2 * kPairs, 3));

@@ -1,5 +1,5 @@
 // The seventeen methods of the paper's table, trained on critters: docs/training.md. Each row is a
-// test of its own, so that one can be tried alone; the last one looks at the table as a whole.
+// separate test, so that one can run alone; the last one checks the table as a whole.
 // DIML_ROW_SETTINGS="epochs=5 seed=1" adds settings to every row.
 
 #include <algorithm>
@@ -32,7 +32,7 @@ const std::vector<Row>& rows() {
       {"Contrastive", "contrastive"},
       {"TripletR", "triplet", "random"},
       {"TripletS", "triplet", "semihard"},
-      // At the recipe's own rate all embeddings fall into one place.
+      // At the recipe's learning rate all embeddings collapse.
       {"TripletH",
        "triplet",
        "softhard",
@@ -41,7 +41,7 @@ const std::vector<Row>& rows() {
       {"NPair", "npair"},
       {"Angular", "angular"},
       {"GenLifted", "genlifted"},
-      // The paper's rates of proxies go with a network's of 1e-5.
+      // The paper's learning rates of proxies belong to a network learning rate of 1e-5.
       {"ProxyNCA", "proxynca", "", {"loss.proxy_lr_factor=10"}},
       {"Histogram", "histogram"},
       {"Quadruplet", "quadruplet"},
@@ -71,7 +71,7 @@ Precision precision_of(const nlohmann::json& epoch) {
   return precision;
 }
 
-// Outlives the tests: each row runs in a process of its own.
+// Kept after the tests: each row runs in its own process.
 std::string at(const std::string& name) { return std::string(DIML_ROWS_FOLDER) + "/" + name; }
 
 std::optional<nlohmann::json> result_of(const Row& row) {

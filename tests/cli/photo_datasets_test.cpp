@@ -1,6 +1,7 @@
 // Every layout of data sets from photos to numbers.
 
 #include <filesystem>
+#include <set>
 
 #include "cli/photo_folder.h"
 
@@ -24,6 +25,13 @@ class PhotoDatasets : public PhotoFolder {
     arguments.insert(arguments.end(), rest.begin(), rest.end());
     return arguments;
   }
+  using Words = std::vector<std::string>;
+  Words words_in(const std::string& name) const {
+    const NpyFile file(at(name));
+    Words words(file.count());
+    file.read_texts(0, words);
+    return words;
+  }
   // Four classes of two photos each.
   void put_classes() const {
     for (std::size_t i = 0; i < 8; ++i) {
@@ -36,11 +44,42 @@ class PhotoDatasets : public PhotoFolder {
 TEST_F(PhotoDatasets, FoldersOfClassesAreCarsAndAnybodysPhotos) {
   put_classes();
   for (const char* name : {"cars196", "folder"}) {
-    run_well(embed_data(name));
-    EXPECT_EQ(integers_in("e.labels.npy"), (Integers{2, 2, 3, 3})) << name;
+    run_well(embed_data(name, {"--split", "test"}));
+    if (std::string(name) == "cars196") {
+      EXPECT_EQ(integers_in("e.labels.npy"), (Integers{2, 2, 3, 3}));
+    } else {
+      EXPECT_EQ(words_in("e.labels.npy"), (Words{"c", "c", "d", "d"}));
+    }
     EXPECT_EQ(lines_in("e.paths.txt").back(), "data/d/7.jpg") << name;
   }
-  EXPECT_EQ(evaluated_photos(data("folder")), evaluated_files("e"));
+  EXPECT_EQ(evaluated_photos(data("folder", {"--split", "test"})), evaluated_files("e"));
+}
+
+// The zero-shot half is the protocol of benchmarks; half of one's own photos would be left out.
+TEST_F(PhotoDatasets, AFolderIsTakenWholeAndWhatASplitLeavesOutIsTold) {
+  put_classes();
+  put_text("data/a/scan.CR2", "raw");
+  put_text("data/c/scan.cr2", "raw");
+  put_text("data/a/deep.jxl", "raw");
+  const ProgramResult whole = run(embed_data("folder"));
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_EQ(words_in("e.labels.npy"), (Words{"a", "a", "b", "b", "c", "c", "d", "d"}));
+  EXPECT_EQ(whole.err.find("split"), std::string::npos) << whole.err;
+  EXPECT_NE(whole.err.find("data: 3 pictures are left out: 2 .cr2 and 1 .jxl cannot be read"),
+            std::string::npos)
+      << whole.err;
+  const ProgramResult half = run(embed_data("folder", {"--split", "test"}));
+  EXPECT_NE(half.err.find("data: 4 of 8 images, those of the test split"), std::string::npos)
+      << half.err;
+  const ProgramResult cars = run(embed_data("cars196"));
+  EXPECT_EQ(integers_in("e.labels.npy"), (Integers{2, 2, 3, 3}));
+  EXPECT_NE(cars.err.find("data: 4 of 8 images, those of the test split"), std::string::npos)
+      << cars.err;
+#if DIML_HAS_GALLERY
+  Arguments build = {"index", "build", "g", "--model", "small.safetensors"};
+  for (const std::string& more : data("cars196")) build.push_back(more);
+  EXPECT_NE(run_well(build).find("8 images added"), std::string::npos) << "a gallery takes all";
+#endif
 }
 
 TEST_F(PhotoDatasets, TheListsOfSopAreFollowed) {
@@ -66,18 +105,48 @@ TEST_F(PhotoDatasets, QueriesAndGalleriesOfATableAreFollowed) {
            "y,d/6.jpg,test,1,0\n");
   run_well(embed_data("csv"));
   EXPECT_EQ(integers_in("e.roles.npy"), (Integers{1, 2, 3, 2, 1}));
-  EXPECT_EQ(integers_in("e.labels.npy"), (Integers{0, 0, 0, 1, 1}));
+  EXPECT_EQ(words_in("e.labels.npy"), (Words{"x", "x", "x", "y", "y"}));
   EXPECT_EQ(lines_in("e.paths.txt")[3], "data/b/3.jpg");
   const Json with = evaluated_files("e", {"--roles", "e.roles.npy"});
   EXPECT_EQ(with.at("queries"), 3);
   EXPECT_EQ(with.at("gallery"), 3);
   EXPECT_EQ(evaluated_photos(data("csv")), with);
   EXPECT_NE(evaluated_files("e"), with);
-  // Where every image is both there is nothing to say, nor to leave from the last call.
+  // If every image is both, no roles are written, and none stay from the last call.
   run_well(embed_data("csv", {"--split", "train"}));
   EXPECT_FALSE(fs::exists(at("e.roles.npy")));
   EXPECT_EQ(lines_in("e.paths.txt"), std::vector<std::string>{"data/c/5.jpg"});
 }
+
+TEST_F(PhotoDatasets, NumbersOfATableStayTheNumbersThatTheyAre) {
+  put_classes();
+  put_text("data/images.csv",
+           "label,path\n17,a/0.jpg\n4,a/1.jpg\n,b/2.jpg\n17,b/3.jpg\n-1,c/4.jpg\n");
+  run_well(embed_data("csv"));
+  EXPECT_EQ(integers_in("e.labels.npy"), (Integers{17, 4, -1, 17, -1}));
+}
+
+#if DIML_HAS_GALLERY
+TEST_F(PhotoDatasets, AGalleryOfAFolderHasTheFoldersNamesAsLabels) {
+  put_classes();
+  fs::rename(at("data/b"), at("data/mops \xC3\xA4"));
+  Arguments build = {"index", "build", "g", "--model", "small.safetensors"};
+  for (const std::string& more : data("folder")) build.push_back(more);
+  run_well(build);
+  const Json found =
+      Json::parse(run_well({"search", "g", "--id", "7", "--top", "7", "--json", "-"}));
+  std::set<std::string> labels;
+  for (const Json& hit : found.at("queries")[0].at("hits")) labels.insert(hit.at("label"));
+  EXPECT_EQ(labels, (std::set<std::string>{"a", "c", "d", "mops \xC3\xA4"}));
+  EXPECT_NE(run_well({"search", "g", "--id", "0"}).find("mops \xC3\xA4  /"), std::string::npos);
+  run_well({"index", "export", "g", "--out", "x"});
+  EXPECT_EQ(words_in("x.labels.npy"),
+            (Words{"a", "a", "c", "c", "d", "d", "mops \xC3\xA4", "mops \xC3\xA4"}));
+  run_well({"index", "build", "h", "--embeddings", "x"});  // words are taken as they are
+  run_well({"index", "export", "h", "--out", "y"});
+  EXPECT_EQ(bytes_of(at("x.labels.npy")), bytes_of(at("y.labels.npy")));
+}
+#endif
 
 TEST_F(PhotoDatasets, WrongTablesAndMissingFilesAreNamed) {
   put_classes();
@@ -90,13 +159,13 @@ TEST_F(PhotoDatasets, WrongTablesAndMissingFilesAreNamed) {
   expect_refused(embed_data("cub200"), {"images.txt", "--root"});
 }
 
-// Data sets keep their photos as they are stored; people's own are turned as the camera says.
+// Photos of data sets are used as stored; other photos are rotated by their EXIF orientation.
 TEST_F(PhotoDatasets, OnlyPeoplesOwnPhotosAreTurned) {
   const std::string turned = bytes_of(std::string(DIML_IMAGES) + "/orientation_6.jpg");
   for (const char* name : {"a/1.jpg", "b/1.jpg"}) put_text(std::string("data/") + name, turned);
-  run_well(embed_data("cars196"));
+  run_well(embed_data("cars196", {"--split", "test"}));
   const std::vector<float> stored = floats_in("e.cells.npy");
-  run_well(embed_data("folder"));
+  run_well(embed_data("folder", {"--split", "test"}));
   const std::vector<float> upright = floats_in("e.cells.npy");
   EXPECT_NE(stored, upright);
   run_well(embed({"--images", "data/b", "--out", "e"}));

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <sstream>
 
-#include "diml/critters.h"
+#include "critters/critters.h"
 #include "diml/dataset.h"
-#include "diml/model.h"
+#include "models/model.h"
 
 namespace diml::test {
 namespace {

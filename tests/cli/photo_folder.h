@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/npy.h"
 #include "cli/program_folder.h"
-#include "diml/npy.h"
 
 namespace diml::test {
 
@@ -24,14 +24,14 @@ class PhotoFolder : public ProgramFolder {
   // `diml embed` with the network, and `diml evaluate`, each with `more` options.
   static Arguments embed(const Arguments& more);
   static Arguments embed_critters(const std::string& out, const Arguments& more = {});
-  // What `diml evaluate` says of the network and these images, without the times.
+  // The output of `diml evaluate` for the network and these images, without the times.
   nlohmann::json evaluated_photos(const Arguments& more) const;
   // The same of PREFIX.cells.npy and its companions.
   nlohmann::json evaluated_files(const std::string& prefix, const Arguments& more = {}) const;
 
   // The pictures of the test split in the order of the data set.
   std::vector<std::string> photos() const;
-  // A copy of a picture of the test split, in a folder that is made where needed.
+  // A copy of a picture of the test split, in a folder that is created if needed.
   void put_photo(std::size_t photo, const std::string& name) const;
   void put_text(const std::string& name, const std::string& text) const;
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -37,7 +38,7 @@ Channel open_terminal() {
   return {reading, writing};
 }
 
-// Reads both to their ends, whichever has something, so that the program never waits for the test.
+// Reads both to their ends as data arrives, so that the program never waits for the test.
 void read_all(int out, std::string& out_text, int err, std::string& err_text) {
   std::array<pollfd, 2> waiting = {pollfd{out, POLLIN, 0}, pollfd{err, POLLIN, 0}};
   const std::array<std::string*, 2> texts = {&out_text, &err_text};
@@ -72,11 +73,22 @@ void read_all(int out, std::string& out_text, int err, std::string& err_text) {
     const rlimit limit{settings.largest_file, settings.largest_file};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(126);
   }
+  if (settings.most_memory > 0) {
+    const rlimit limit{settings.most_memory, settings.most_memory};
+    if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(126);
+  }
+  // Another user may not be able to walk to the program, but can run it.
+  const int program = ::open(DIML_PROGRAM, O_RDONLY | O_CLOEXEC);
+  if (settings.user != 0 && (::setgroups(0, nullptr) != 0 || ::setgid(settings.user) != 0 ||
+                             ::setuid(settings.user) != 0)) {
+    ::_exit(126);
+  }
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (::dup2(nothing, STDIN_FILENO) < 0 || ::dup2(out, STDOUT_FILENO) < 0 ||
       ::dup2(err, STDERR_FILENO) < 0) {
     ::_exit(126);
   }
+  if (settings.user != 0) ::fexecve(program, arguments, environ);
   ::execv(DIML_PROGRAM, arguments);
   ::_exit(127);
 }

@@ -10,18 +10,18 @@
 
 namespace diml::test {
 
-// A folder of its own for one test. The program runs in it, so that the names on its command line
+// A temporary folder for one test. The program runs in it, so that the names on its command line
 // and in its messages are short.
 class ProgramFolder : public testing::Test {
  protected:
   std::string at(const std::string& name) const { return folder_ / name; }
 
   ProgramResult run(const Arguments& arguments, ProgramSettings settings = {}) const;
-  // Fails the test where the program does; returns what it printed.
+  // Fails the test if the program fails; returns its output.
   std::string run_well(const Arguments& arguments, const ProgramSettings& settings = {}) const;
 
-  // The program fails with one line on standard error that holds all of `named`; no file comes or
-  // goes.
+  // The program fails with one line on standard error that contains all of `named`; no file is
+  // created or removed.
   void expect_refused(const Arguments& arguments, const std::vector<std::string>& named,
                       const ProgramSettings& settings = {}) const;
 

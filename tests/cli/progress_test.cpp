@@ -29,6 +29,26 @@ TEST_F(ProgressBar, AppearsOnATerminal) {
   EXPECT_NE(evaluating.find("100% 12/12"), std::string::npos) << evaluating;
 }
 
+TEST_F(ProgressBar, MovesWhileGridsAreGeneratedAndWritten) {
+  const std::string shown = on_terminal({"generate", "--images", "3000", "--classes", "10",
+                                         "--grid", "1", "--dim", "4", "--out", "g"});
+  for (const char* place : {"\rgenerate [", " 1024/3000", " 2048/3000", "\rwrite ["}) {
+    EXPECT_NE(shown.find(place), std::string::npos) << place;
+  }
+}
+
+TEST_F(ProgressBar, MovesWhileTheWholeGalleryIsReranked) {
+  run_well({"generate", "--images", "1100", "--classes", "100", "--grid", "1", "--dim", "4",
+            "--out", "g"});
+  const std::string shown =
+      on_terminal({"evaluate", "--cells", "g.cells.npy", "--globals", "g.globals.npy", "--labels",
+                   "g.labels.npy", "--rerank", "all"});
+  // Query by query, not once at the end of a block.
+  for (const char* place : {" 1/1100", " 500/1100", "100% 1100/1100"}) {
+    EXPECT_NE(shown.find(place), std::string::npos) << place;
+  }
+}
+
 TEST_F(ProgressBar, GoesWhenTheWorkIsDone) {
   for (const Arguments& arguments : {match(), evaluate(), evaluate({"--nmi"})}) {
     const std::string shown = on_terminal(arguments);

@@ -1,5 +1,5 @@
-// Queries and galleries of a table: what training and experiments say of a network is what
-// `diml evaluate` says of it.
+// Queries and galleries of a table: training and experiments give the same numbers as `diml
+// evaluate`.
 
 #include <filesystem>
 #include <fstream>
@@ -35,8 +35,8 @@ class RolesOfATable : public TrainFolder {
     std::ofstream(at("tables/one.yaml")) << kTable;
   }
 
-  // Of each test class two images only ask, three are only found and one is neither; or all are
-  // both.
+  // Of each test class two images are queries only, three are in the gallery only and one is
+  // neither; or all are both.
   void put_table(const std::string& name, bool told_apart) const {
     std::ofstream table(at(name));
     table << "label,path,split,is_query,is_gallery\n";
@@ -57,7 +57,7 @@ class RolesOfATable : public TrainFolder {
         run_well({"evaluate", "--model", model, "--dataset", "csv", "--root", table, "--rerank",
                   "0,5", "--grid", "2", "--threads", "1", "--json", "-"}));
   }
-  Json cell(const std::string& column) const {
+  Json result_of(const std::string& column) const {
     return Json::parse(bytes_of(at("results/csv/one/margin." + column + ".json")));
   }
 };
@@ -75,14 +75,14 @@ TEST_F(RolesOfATable, CountTheSameInTrainingExperimentsAndEvaluation) {
 
   const Json trained = epochs_of(fs::relative(folder, at("")).string()).back();
   ASSERT_EQ(trained.at("epoch"), 1);
-  EXPECT_EQ(cell("baseline").at("images"), 4 * 5);
+  EXPECT_EQ(result_of("baseline").at("images"), 4 * 5);
   for (const char* name : {"p_at_1", "r_precision", "map_at_r"}) {
     EXPECT_EQ(trained.at("results")[0].at(name), cosine.at(name)) << name;
-    EXPECT_EQ(cell("baseline").at("numbers").at(name), cosine.at(name)) << name;
-    EXPECT_EQ(cell("structural").at("numbers").at(name), structural.at(name)) << name;
+    EXPECT_EQ(result_of("baseline").at("numbers").at(name), cosine.at(name)) << name;
+    EXPECT_EQ(result_of("structural").at("numbers").at(name), structural.at(name)) << name;
   }
 
-  // Or the numbers would be the same without roles.
+  // Otherwise the numbers would be the same without roles.
   put_table("plain.csv", false);
   EXPECT_NE(evaluated(folder + "/best.safetensors", "plain.csv").at("results")[0].at("map_at_r"),
             cosine.at("map_at_r"));

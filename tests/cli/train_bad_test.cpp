@@ -1,4 +1,4 @@
-// A run that goes on without photos that cannot be read says which, and what it did instead.
+// A run that skips unreadable photos names them, and reports the replacements.
 
 #include <algorithm>
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Bad photos: three that train, two of them of one class, and two that are judged.
+// Bad photos: three of the training set, two of them of one class, and two of the evaluation set.
 class TrainOnBadPhotos : public TrainFolder {
  protected:
   TrainOnBadPhotos() {
@@ -44,7 +44,7 @@ class TrainOnBadPhotos : public TrainFolder {
     write_bytes(at(name), bytes);
     bad_.insert(name);
   }
-  // What stands before the reason.
+  // The text before the reason.
   static std::set<std::string> names_in(const std::vector<std::string>& lines) {
     std::set<std::string> names;
     for (const std::string& line : lines) names.insert(line.substr(0, line.find(": ")));
@@ -91,13 +91,14 @@ TEST_F(TrainOnBadPhotos, EachIsNamedOnceAndWhatWasDoneWithoutThemIsCounted) {
     draws += bad.at("replaced_draws").get<std::size_t>();
   }
   EXPECT_GT(draws, 0u);
-  EXPECT_EQ(at_the_end, "5 photos could not be read (run/bad.txt): " + std::to_string(draws) +
-                            " draws showed another photo of the class, and 2 of 24 photos were "
-                            "not judged");
+  EXPECT_EQ(at_the_end,
+            "5 photos could not be read (run/bad.txt): " + std::to_string(draws) +
+                " draws were replaced by another photo of the class, and 2 of 24 photos "
+                "were not evaluated");
   const std::size_t in_epoch_4 = epochs[4].at("bad").at("replaced_draws");
   EXPECT_GT(in_epoch_4, 0u);
   EXPECT_NE(result.out.find("   " + std::to_string(in_epoch_4) +
-                            " draws replaced   2 of 24 not judged\n"),
+                            " draws replaced   2 of 24 not evaluated\n"),
             std::string::npos)
       << result.out;
 
@@ -111,7 +112,7 @@ TEST_F(TrainOnBadPhotos, EachIsNamedOnceAndWhatWasDoneWithoutThemIsCounted) {
   EXPECT_EQ(metrics_of("again"), metrics_of("run"));
 }
 
-// Every photo of the training classes is drawn once: what is replaced is what is bad.
+// Every photo of the training classes is drawn once: only bad ones are replaced.
 TEST_F(TrainOnBadPhotos, AnEpochReplacesTheDrawsThatItShould) {
   run_well(train("run", {"epochs=2", "sampler.name=random"}, {"--skip-bad"}));
   const std::vector<Json> epochs = epochs_of("run");

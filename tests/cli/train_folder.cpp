@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-#include "diml/critters.h"
+#include "critters/critters.h"
 
 namespace diml::test {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program_folder.h"
-#include "diml/weights.h"
+#include "weights/weights.h"
 
 namespace diml::test {
 
@@ -27,10 +27,10 @@ class TrainFolder : public ProgramFolder {
   std::string metrics_of(const std::string& out) const;  // the bytes; "" before there are any
   std::vector<nlohmann::json> epochs_of(const std::string& out) const;
   std::string checkpoint_file(const std::string& out) const;
-  // Runs and sends the signal as soon as `ready` is.
+  // Runs and sends the signal as soon as `ready` returns true.
   ProgramResult run_until(const Arguments& arguments, int signal,
                           const std::function<bool()>& ready) const;
-  // It failed with one line that holds all of `named`.
+  // It failed with one line that contains all of `named`.
   static void expect_one_line(const ProgramResult& result, const std::vector<std::string>& named);
 };
 

@@ -1,4 +1,4 @@
-// Training that ends early, and goes on as if nothing had happened.
+// Training that is interrupted and continues with the same result.
 
 #include <algorithm>
 #include <filesystem>
@@ -83,7 +83,7 @@ TEST_F(TrainInterrupted, CtrlCStopsAfterAStep) {
   const ProgramResult stopped =
       run_until(long_run("stopped"), SIGINT, [&] { return lines("stopped") == 2; });
   EXPECT_EQ(stopped.exit_code, 1);
-  EXPECT_EQ(stopped.err, "diml train: stopped; 'diml train --resume --out stopped' goes on\n");
+  EXPECT_EQ(stopped.err, "diml train: stopped; 'diml train --resume --out stopped' continues\n");
   run_well(resume("stopped"));
   expect_same_run("stopped", "whole");
 }
@@ -96,7 +96,7 @@ TEST_F(TrainInterrupted, WhatIsNotANumberStopsTheRun) {
   EXPECT_TRUE(fs::exists(folder_.path() + "/" + list.substr(0, list.find('\n'))) ||
               fs::exists(list.substr(0, list.find('\n'))))
       << list;
-  // The last checkpoint is one from before; a gentler rate goes on from there.
+  // The last checkpoint is an earlier one; a smaller learning rate continues from it.
   run_well(resume("run", {"--learning-rate", "1e-4"}));
   EXPECT_EQ(lines("run"), 3u);
 }
@@ -105,8 +105,7 @@ TEST_F(TrainInterrupted, WeightsThatGiveNoNumbersAreNotKept) {
   // One step an epoch, and its loss is still a number; no evaluation would notice.
   const ProgramResult result = run(train("run", {"optimiser.learning_rate=1e10", "sampler.batch=24",
                                                  "sampler.per_class=6", "evaluate.every=9"}));
-  expect_one_line(result,
-                  {"what the network gives is not a number in epoch 1, step 1", "run/last"});
+  expect_one_line(result, {"the network's output is not a number in epoch 1, step 1", "run/last"});
   EXPECT_EQ(read_safetensors(checkpoint_file("run")).metadata.at("epochs_done"), "0");
 }
 
@@ -114,7 +113,7 @@ TEST_F(TrainInterrupted, AFullDiskKeepsTheLastCheckpoint) {
   run_well(train("whole", {"epochs=2"}));
   run_well(train("run", {"epochs=1"}));
   const std::string before = bytes_of(checkpoint_file("run"));
-  // Room for the model, not for the optimiser's memory beside it.
+  // Enough space for the model, but not for the optimiser's state.
   const std::size_t room = fs::file_size(at("run/best.safetensors")) * 2;
   ASSERT_LT(room, before.size());
   const ProgramResult full = run(resume("run", {"--epochs", "2"}), {.largest_file = room});

@@ -1,4 +1,4 @@
-// A run of several processes is the run of one.
+// A run of several processes gives the same result as a run of one.
 
 #include <chrono>
 #include <cmath>
@@ -37,7 +37,7 @@ class TrainRanks : public TrainFolder {
   }
 };
 
-// One step of plain descent: what the optimiser remembers is the gradient.
+// One step of plain gradient descent: the optimiser's state is the gradient.
 TEST_F(TrainRanks, TheirGradientIsThatOfOne) {
   const std::vector<Arguments> losses = {
       {"loss.name=contrastive"},
@@ -78,8 +78,8 @@ TEST_F(TrainRanks, TheirGradientIsThatOfOne) {
         gradient += double{x[i]} * x[i];
       }
       EXPECT_GT(gradient, 0.0) << name;
-      // The shares of the cells in the gradient of this bias all but cancel: what is left of them
-      // has fewer digits.
+      // The contributions of the cells to the gradient of this bias almost cancel: the rest has
+      // fewer correct digits.
       const bool cancels = name.ends_with("projection.bias");
       EXPECT_LE(std::sqrt(difference / gradient), cancels ? 3e-5 : 1e-5) << name;
       whole_difference += difference;
@@ -100,8 +100,7 @@ TEST_F(TrainRanks, OneThatDiesEndsTheOther) {
         ::kill(process, SIGKILL);
       });
   EXPECT_EQ(both[1].exit_code, 128 + SIGKILL);
-  expect_one_line(both[0],
-                  {"process 0 of 2", "one of them has ended", "(--resume goes on with it)"});
+  expect_one_line(both[0], {"process 0 of 2", "one of them has ended", "(--resume continues it)"});
   EXPECT_LT(std::chrono::steady_clock::now() - died, 20s);
 }
 

@@ -10,7 +10,7 @@
 namespace diml::test {
 namespace {
 
-// One that nobody listens on.
+// A free port.
 int free_port() {
   const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

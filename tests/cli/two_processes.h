@@ -7,7 +7,7 @@
 
 namespace diml::test {
 
-// Runs the program as one of several processes: with these settings.
+// Settings that run the program as one of several processes.
 using RunWith = std::function<ProgramResult(const ProgramSettings&)>;
 
 // Two processes of one call, as torchrun would start them, to their ends. meanwhile: called beside

@@ -1,7 +1,7 @@
 #include <filesystem>
 
 #include "cli/photo_folder.h"
-#include "diml/model.h"
+#include "models/model.h"
 
 namespace diml::test {
 namespace {

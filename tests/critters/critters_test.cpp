@@ -1,4 +1,4 @@
-#include "diml/critters.h"
+#include "critters/critters.h"
 
 #include <cmath>
 #include <set>

@@ -57,6 +57,23 @@ TEST_F(Cars196, ReadsTheAnnotations) {
   EXPECT_EQ(load_dataset("cars196", root(), Split::test).samples[0].label, 1);
 }
 
+TEST_F(Cars196, ACopyThatLacksPhotosIsReadAndSaysHowManyAreMissing) {
+  for (int c = 0; c < 196; ++c) {
+    write("class " + std::to_string(1000 + c) + "/a.jpg", "x");
+    write("class " + std::to_string(1000 + c) + "/b.jpg", "x");
+  }
+  const Dataset data = load_dataset("cars196", root(), Split::test);
+  EXPECT_EQ(data.samples.size(), 196u);
+  EXPECT_NE(data.shortfall.find("lacks 15793 of its 16185 photos"), std::string::npos)
+      << data.shortfall;
+}
+
+TEST_F(Cars196, AnotherDataSetOfCarsLacksNothing) {
+  write("a/1.jpg", "x");
+  write("b/1.jpg", "x");
+  EXPECT_EQ(load_dataset("cars196", root(), Split::all).shortfall, "");
+}
+
 TEST_F(Cars196, SaysWhatIsOdd) {
   write("cars_annos.mat", "no such thing");
   expect_refused("cars196", "cars_annos.mat");

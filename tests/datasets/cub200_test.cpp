@@ -68,7 +68,7 @@ TEST_F(Cub200, SaysWhereAFileIsOdd) {
   expect_refused("cub200", "classes count from 1");
   write("image_class_labels.txt", "1 1\n2 2\n3 3\n4 4\n");
   write("bounding_boxes.txt", "1 1 2 3\n");
-  expect_refused("cub200", "bounding_boxes.txt:1: 5 fields are wanted");
+  expect_refused("cub200", "bounding_boxes.txt:1: 5 fields are expected");
 }
 
 }  // namespace

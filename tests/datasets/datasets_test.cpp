@@ -7,7 +7,7 @@ class FolderDataset : public test::DatasetTree {};
 
 TEST_F(FolderDataset, AClassIsAFolderInAlphabeticalOrder) {
   for (const char* name :
-       {"cat/2.png", "cat/1.JPG", "ant/x.jpeg", "bee/y.webp", "dog/z.jpg", "dog/notes.txt"}) {
+       {"cat/2.png", "cat/1.JPG", "ant/x.jpeg", "bee/y.gif", "dog/z.jpg", "dog/notes.txt"}) {
     write(name, "x");
   }
   std::filesystem::create_directory(root() + "/empty");
@@ -60,8 +60,9 @@ class Cars196Folders : public test::DatasetTree {};
 TEST_F(Cars196Folders, OneFolderPerClassWillDo) {
   for (const char* name : {"Acura/1.jpg", "BMW/1.jpg", "Fiat/1.jpg", "Fiat/2.jpg"})
     write(name, "x");
-  EXPECT_EQ(load_dataset("cars196", root(), Split::train).samples.size(), 1u);
-  EXPECT_EQ(load_dataset("cars196", root(), Split::test).samples.size(), 3u);
+  // The middle one of an odd number of classes trains.
+  EXPECT_EQ(load_dataset("cars196", root(), Split::train).samples.size(), 2u);
+  EXPECT_EQ(load_dataset("cars196", root(), Split::test).samples.size(), 2u);
 }
 
 TEST(Datasets, AnUnknownNameIsAnsweredWithTheKnownOnes) {

@@ -22,7 +22,7 @@ class DatasetTree : public testing::Test {
     write_bytes(path.string(), text);
   }
 
-  // Loading must fail with a line that holds `part`.
+  // Loading must fail with a line that contains `part`.
   void expect_refused(const char* name, const std::string& part) const {
     try {
       load_dataset(name, root(), Split::test);

@@ -31,14 +31,14 @@ std::vector<fs::path> pages() {
   return found;
 }
 
-// As the text prints it: so many digits behind the point.
+// As the text prints it, with this number of decimals.
 std::string printed(double value, std::size_t digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", static_cast<int>(digits), value);
   return text;
 }
 
-// The text's signs are typographic, and a difference is often printed without one.
+// The text uses typographic signs, and a difference often has none.
 struct Printed {
   std::string magnitude;
   std::size_t digits = 0;
@@ -78,7 +78,7 @@ TEST(Docs, EveryNumberThatNamesItsSourceIsWhatTheSourceSays) {
     try {
       const double value = sources.value(claim.source);
       EXPECT_EQ(claim.number.magnitude, printed(std::abs(value), claim.number.digits));
-      // Prose says "loses 0.9": only a sign that is there can be wrong.
+      // Prose says "loses 0.9": a sign is checked only if it is printed.
       if (claim.number.negative) {
         EXPECT_LT(value, 0.0);
       }
@@ -100,7 +100,7 @@ TEST(Docs, NoCommentIsMeantAsASourceAndReadAsNone) {
   EXPECT_EQ(comments, claims().size());
 }
 
-TEST(Docs, ThePageOfResultsIsWhatTheCellsGive) {
+TEST(Docs, ThePageOfResultsIsWhatTheResultsGive) {
   const TemporaryFolder folder;
   const fs::path repository = DIML_SOURCE;
   write_report({(repository / "experiments/results").string(),

@@ -33,7 +33,7 @@ double known(const std::optional<double>& value, const std::string& what) {
   return *value;
 }
 
-// Last column less the first, of the rows that have both.
+// Last column minus the first, for the rows that have both.
 std::vector<double> gains(const ResultTable& table,
                           const std::function<std::optional<double>(const Line&)>& number) {
   std::vector<double> found;
@@ -89,8 +89,8 @@ double Sources::curve(const std::vector<std::string>& path) const {
       std::string text;
       std::getline(file, text);
       const Json settings = Json::parse(text).at("settings");
-      if (settings.at("loss.name") != path[0] || settings.at("seed") != seed ||
-          settings.value("measure.kind", "global") != path[1]) {
+      if (settings.at("dataset.name") != "cub200" || settings.at("loss.name") != path[0] ||
+          settings.at("seed") != seed || settings.value("measure.kind", "global") != path[1]) {
         continue;
       }
       double best = -1.0;

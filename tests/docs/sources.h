@@ -7,7 +7,7 @@
 
 namespace diml::experiments {
 
-// Where a number in the text comes from. In Markdown it stands behind the number as a comment:
+// The source of a number in the text. In Markdown it follows the number as a comment:
 //
 //   61.13<!--= main/Margin/baseline/p_at_1 -->
 //
@@ -18,15 +18,14 @@ namespace diml::experiments {
 //   gain:main/p_at_1                     the mean over the rows of the last column less the first
 //   paper_gain:main/p_at_1               the same of the paper's numbers
 //   gaining:main/p_at_1                  how many rows gain
-//   best:ms/blended/0,1/100/0            P@1 of training curves (loss, measure, seeds): of the
-//   epoch
+//   best:ms/blended/0,1/100/0            P@1 of CUB's curves (loss, measure, seeds): of the epoch
 //                                        that is best with K = 100, what K = 0 gives; mean of seeds
 //   file:benchmarks/results/h200.json#/a/0/b   a number of a JSON file, by its JSON pointer
 class Sources {
  public:
   explicit Sources(std::string repository);
 
-  // Throws Error where a source is unknown.
+  // Throws Error if a source is unknown.
   double value(const std::string& source) const;
 
  private:

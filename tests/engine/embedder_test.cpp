@@ -8,11 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/open_network.h"
-#include "diml/random.h"
+#include "engine/crop_planes.h"
+#include "engine/open_network.h"
 
 namespace diml::test {
 namespace {
@@ -75,7 +76,7 @@ class Means : public Network {
   }
 
   bool promises = false;          // that a map is the same in any batch
-  std::set<std::size_t> batches;  // sizes that were asked for
+  std::set<std::size_t> batches;  // requested sizes
   float last_channel = 1.0F;
 };
 
@@ -85,7 +86,7 @@ const Preprocessing kPlain = {.resize = 16,
                               .mean = {0.0F, 0.0F, 0.0F},
                               .deviation = {1.0F, 1.0F, 1.0F}};
 
-Embedder means_embedder(EmbedderParams params = {}) {
+Embedder means_embedder(EmbeddingParams params = {}) {
   return {std::make_unique<Means>(), kPlain, params};
 }
 
@@ -102,7 +103,7 @@ Embedded embedded(Embedder& embedder, std::span<const Image> images) {
   return result;
 }
 
-// The stretches one after the other.
+// The blocks one after the other.
 struct FromFiles {
   Embedded grids;
   std::vector<std::size_t> indices;
@@ -114,7 +115,7 @@ FromFiles embedded_files(Embedder& embedder, const std::vector<std::string>& pat
                          Orientation orientation = Orientation::as_stored,
                          BadImages bad = BadImages::stop) {
   FromFiles all;
-  embedder.embed_files(paths, orientation, bad, [&](const EmbeddedBatch& batch) {
+  embedder.embed_files(paths, {orientation, bad}, [&](const EmbeddedBatch& batch) {
     EXPECT_EQ(batch.first, all.seen);
     all.seen += batch.count;
     EXPECT_EQ(batch.indices.size() + batch.bad.size(), batch.count);
@@ -122,7 +123,6 @@ FromFiles embedded_files(Embedder& embedder, const std::vector<std::string>& pat
     all.grids.cells.insert(all.grids.cells.end(), batch.cells.begin(), batch.cells.end());
     all.grids.globals.insert(all.grids.globals.end(), batch.globals.begin(), batch.globals.end());
     all.bad.insert(all.bad.end(), batch.bad.begin(), batch.bad.end());
-    return true;
   });
   return all;
 }
@@ -258,9 +258,8 @@ TEST(Embedders, ShowEachImageThatCanBeReadOnceAndWhole) {
   std::vector<int> seen(paths.size());
   const auto sink = [&](const EmbeddedBatch& batch) {
     for (const std::size_t index : batch.indices) EXPECT_EQ(seen[index], 1) << "seen too late";
-    return true;
   };
-  embedder.embed_files(paths, Orientation::as_stored, BadImages::skip, sink,
+  embedder.embed_files(paths, {.bad = BadImages::skip}, sink, {},
                        [&](std::size_t index, const Image& whole) {
                          ++seen[index];
                          EXPECT_EQ(whole.width, images[index].width);
@@ -277,9 +276,8 @@ TEST(Embedders, CallAnImageBadThatCouldNotBeShown) {
   const auto sink = [&](const EmbeddedBatch& batch) {
     EXPECT_EQ(batch.indices, (std::vector<std::size_t>{0, 2}));
     for (const BadImage& one : batch.bad) bad.push_back(one.why);
-    return true;
   };
-  embedder.embed_files(paths, Orientation::as_stored, BadImages::skip, sink,
+  embedder.embed_files(paths, {.bad = BadImages::skip}, sink, {},
                        [&](std::size_t index, const Image&) {
                          if (index == 1) throw Error("has no parts");
                        });
@@ -337,14 +335,11 @@ TEST(Embedders, StopAtTheFirstBadImageByName) {
     Embedder embedder = means_embedder();
     std::size_t seen = 0;
     EXPECT_EQ(message_of([&] {
-                embedder.embed_files(paths, Orientation::as_stored, BadImages::stop,
-                                     [&](const EmbeddedBatch& batch) {
-                                       seen += batch.count;
-                                       return true;
-                                     });
+                embedder.embed_files(paths, {},
+                                     [&](const EmbeddedBatch& batch) { seen += batch.count; });
               }),
-              paths[bad] + ": is empty (--skip-bad goes on without it)");
-    EXPECT_EQ(seen, 32U);  // what came before is not lost
+              paths[bad] + ": is empty");
+    EXPECT_EQ(seen, bad);  // earlier images are not lost
   }
 }
 
@@ -353,12 +348,14 @@ TEST(Embedders, StopWhenTheyAreTold) {
   const std::vector<std::string> paths = write_images(folder, random_images(70));
   Embedder embedder = means_embedder();
   std::size_t calls = 0;
-  embedder.embed_files(paths, Orientation::as_stored, BadImages::stop,
-                       [&](const EmbeddedBatch&) { return ++calls < 2; });
+  const Progress until_two([&](std::size_t, std::size_t total) { EXPECT_EQ(total, 70U); },
+                           [&] { return calls >= 2; });
+  EXPECT_FALSE(embedder.embed_files(
+      paths, {}, [&](const EmbeddedBatch&) { ++calls; }, until_two));
   EXPECT_EQ(calls, 2U);
 }
 
-// The camera was held upright: what is stored lies on its side.
+// The camera was held upright: the stored image is rotated.
 TEST(Embedders, TurnPhotosAsTheirTagSaysWhereThatIsWanted) {
   const std::vector<std::string> turned = {std::string(DIML_IMAGES) + "/orientation_6.jpg"};
   const Image stored = read_image(turned[0]);
@@ -373,10 +370,9 @@ TEST(Embedders, TurnPhotosAsTheirTagSaysWhereThatIsWanted) {
 }
 
 TEST(Embedders, RefuseWhatMakesNoSense) {
-  const auto made = [](EmbedderParams params, Preprocessing how = kPlain) {
+  const auto made = [](EmbeddingParams params, Preprocessing how = kPlain) {
     return message_of([&] { Embedder(std::make_unique<Means>(), how, params); });
   };
-  EXPECT_EQ(made({.batch = 0}), "a batch needs at least one image");
   EXPECT_NE(made({.grid = 0}).find("cells"), std::string::npos);
   EXPECT_NE(made({.grid = 15}).find("cells"), std::string::npos);
   Preprocessing larger = kPlain;
@@ -401,21 +397,18 @@ TEST(Embedders, RefuseNetworksThatGiveNoNumbers) {
   }
 }
 
-class RealNetworks : public testing::TestWithParam<std::string> {
+class RealNetworks : public testing::TestWithParam<NetworkBackend> {
  protected:
   RealNetworks() {
     save_model(folder_ / "small.safetensors", make_model("small", StridePlace::in_3x3, 24, 3));
   }
-  OpenedNetwork open() const {
-    OpenNetworkParams params;
-    params.backend = GetParam();
-    params.network.threads = 2;
-    return open_network(folder_ / "small.safetensors", params);
+  EmbeddingParams params(std::size_t batch = 4) const {
+    return {.model = folder_ / "small.safetensors",
+            .backend = GetParam(),
+            .batch = batch,
+            .threads = 2};
   }
-  Embedder embedder(std::size_t batch = 4) const {
-    OpenedNetwork opened = open();
-    return {std::move(opened.network), opened.preprocessing, {.batch = batch, .threads = 2}};
-  }
+  Embedder embedder(std::size_t batch = 4) const { return open_embedder(params(batch)); }
 
   const TemporaryFolder folder_;
 };
@@ -449,7 +442,7 @@ TEST_P(RealNetworks, GiveTheNormalisedMeanOfTheProjectedMap) {
   const Image image = random_image(130, 150, 1);
   Embedder embedder = this->embedder(1);
   const Embedded result = embedded(embedder, {&image, 1});
-  OpenedNetwork opened = open();
+  OpenedNetwork opened = open_network(params());
   const std::size_t size = opened.preprocessing.crop;
   const MapShape shape = opened.network->output_shape(size, size);
   ASSERT_EQ(shape.channels, 24U);
@@ -467,7 +460,7 @@ TEST_P(RealNetworks, GiveTheNormalisedMeanOfTheProjectedMap) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, RealNetworks, testing::ValuesIn(network_backends()),
-                         [](const auto& instance) { return instance.param; });
+                         [](const auto& instance) { return name_of(instance.param); });
 
 }  // namespace
 }  // namespace diml::test

@@ -1,4 +1,4 @@
-#include "diml/embedding_files.h"
+#include "engine/embedding_files.h"
 
 #include <cmath>
 #include <filesystem>
@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/float16.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/float16.h"
 
 namespace diml::test {
 namespace {
@@ -54,7 +54,7 @@ EmbeddedBatch make_batch(std::size_t first, std::size_t count) {
   return batch;
 }
 
-// At most so many stretches, from where the work stands.
+// At most this many blocks, from the current position.
 void append_to(EmbeddingFiles& files, std::size_t images, std::size_t stretches) {
   for (std::size_t s = 0; s < stretches && files.done() < images; ++s) {
     files.append(make_batch(files.done(), std::min(kStretch, images - files.done())));
@@ -262,7 +262,7 @@ TEST_F(EmbeddingFilesOnDisk, WorkThatWasInterruptedIsNotWipedUnasked) {
 TEST_F(EmbeddingFilesOnDisk, WorkOfNothingLeavesNoTraceAndStandsInNobodysWay) {
   interrupt_after(0, true);
   EXPECT_EQ(folder_.names(), std::vector<std::string>{});
-  // Killed, it leaves its folder.
+  // A killed process leaves its folder.
   fs::create_directory(folder_ / "x.partial");
   write_bytes(partial("state"), "fingerprint other\ndone 0\nkept 0\ncells.npy 0\n");
   write_bytes(partial("cells.npy"), "rows that were never noted");

@@ -1,14 +1,15 @@
 #include "diml/evaluate_dataset.h"
+#include "engine/process_group.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/open_network.h"
-#include "diml/random.h"
+#include "engine/open_network.h"
 
 namespace diml::test {
 namespace {
@@ -29,7 +30,7 @@ Image picture(std::size_t label, std::uint64_t seed) {
 
 class DatasetEvaluations : public testing::Test {
  protected:
-  // Of each class two only ask, three are only found, and one is neither.
+  // Of each class two are queries only, three are in the gallery only, and one is neither.
   DatasetEvaluations() {
     for (std::size_t i = 0; i < kClasses * kOfClass; ++i) {
       const std::size_t of_class = i % kOfClass;
@@ -46,10 +47,8 @@ class DatasetEvaluations : public testing::Test {
 
   static Embedder embedder() {
     const Model model = make_model("small", StridePlace::in_3x3, 16, 3);
-    NetworkParams params;
-    params.threads = 1;
-    return {
-        make_network(model, params), {.resize = kSide, .crop = kSide}, {.grid = 2, .threads = 1}};
+    const EmbeddingParams params{.grid = 2, .threads = 1};
+    return {make_network(model, params), {.resize = kSide, .crop = kSide}, params};
   }
   static EvaluateParams way(std::vector<std::size_t> rerank) {
     EvaluateParams params;
@@ -141,7 +140,7 @@ TEST_F(DatasetEvaluations, StopBetweenTwoWays) {
   std::size_t told = 0;
   const auto made =
       evaluate_dataset(alone_, embedder, images, {.ways = {way({0}), way({5})}},
-                       {.stop = [&] { return told > 0; },
+                       {.on_evaluate = Progress().with([&] { return told > 0; }),
                         .on_result = [&](std::size_t, const Evaluation&) { ++told; }});
   EXPECT_FALSE(made);
   EXPECT_EQ(told, 1U);

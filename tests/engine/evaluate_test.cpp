@@ -12,8 +12,8 @@
 namespace diml {
 namespace {
 
-// The protocol of the method, once more and slowly: full sorts, reference matches, metrics counted
-// by hand.
+// A second, slow implementation of the protocol: full sorts, reference matches, metrics in plain
+// loops.
 double slow_p_at_1(const GeneratedGrids& generated, std::size_t k) {
   const std::size_t size = generated.labels.size();
   double hits = 0.0;
@@ -40,7 +40,7 @@ double slow_p_at_1(const GeneratedGrids& generated, std::size_t k) {
 TEST(Evaluate, ADepthThatTakesInTheWholeGalleryRanksAllOfIt) {
   const GeneratedGrids generated =
       generate_grids({.size = 120, .classes = 12, .grid = 3, .dim = 16, .seed = 5});
-  // The one is held as lists of 1,024 at most, the other matches everything and keeps the best.
+  // The first keeps lists of 1,024 at most, the second matches everything and keeps the best.
   const Evaluation evaluation =
       evaluate(generated.grids.view(), generated.labels, {.rerank = {0, 119, 5000}, .match = {}});
   const RetrievalMetrics& cosine = evaluation.results[0].metrics;

@@ -1,4 +1,4 @@
-#include "diml/process_group.h"
+#include "engine/process_group.h"
 
 #include <map>
 
@@ -58,10 +58,10 @@ TEST_F(ProcessPlaces, WrongOnesAreRefused) {
 
 TEST(ProcessGroup, AloneItHearsItself) {
   ProcessGroup alone;
-  EXPECT_TRUE(alone.writes());
-  EXPECT_EQ(alone.exchanged("a"), std::vector<std::string>{"a"});
-  EXPECT_EQ(alone.collected("b"), std::vector<std::string>{"b"});
-  alone.wait_for_writer();
+  EXPECT_TRUE(alone.is_root());
+  EXPECT_EQ(alone.all_gather("a"), std::vector<std::string>{"a"});
+  EXPECT_EQ(alone.gather("b"), std::vector<std::string>{"b"});
+  alone.barrier();
   alone.expect_same("c", "words");
 }
 

@@ -1,13 +1,13 @@
-#include "diml/projection.h"
+#include "engine/projection.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "base/refusal.h"
 #include "base/temporary_folder.h"
-#include "diml/open_network.h"
-#include "diml/random.h"
+#include "engine/open_network.h"
 
 namespace diml::test {
 namespace {
@@ -49,11 +49,9 @@ class Projections : public testing::Test {
   static Floats all_cells(const std::vector<std::string>& paths) {
     Embedder embedder = embedder_of(small_model());
     Floats cells;
-    embedder.embed_files(paths, Orientation::as_stored, BadImages::stop,
-                         [&](const EmbeddedBatch& batch) {
-                           cells.insert(cells.end(), batch.cells.begin(), batch.cells.end());
-                           return true;
-                         });
+    embedder.embed_files(paths, {}, [&](const EmbeddedBatch& batch) {
+      cells.insert(cells.end(), batch.cells.begin(), batch.cells.end());
+    });
     return cells;
   }
 
@@ -118,11 +116,9 @@ TEST_F(Projections, ByPcaKeepTheCosinesOfCells) {
   Embedder embedder = embedder_of(model);
   ASSERT_EQ(embedder.dim(), 64u);
   Floats cells;
-  embedder.embed_files(paths_, Orientation::as_stored, BadImages::stop,
-                       [&](const EmbeddedBatch& batch) {
-                         cells.insert(cells.end(), batch.cells.begin(), batch.cells.end());
-                         return true;
-                       });
+  embedder.embed_files(paths_, {}, [&](const EmbeddedBatch& batch) {
+    cells.insert(cells.end(), batch.cells.begin(), batch.cells.end());
+  });
   const Floats before = all_cells(paths_);
   const auto cosine = [](const Floats& all, std::size_t dim, std::size_t i, std::size_t j) {
     double sum = 0.0;

@@ -30,8 +30,8 @@ Roles random_roles(std::size_t size, const Roles& among, std::uint64_t seed) {
   return roles;
 }
 
-// The protocol once more, and slowly: in double, every list sorted whole, every number counted from
-// its definition.
+// A second, slow implementation of the protocol: in double, full sorts, every metric from its
+// definition.
 struct Slow {
   const GridSet& grids;
   const Labels& labels;
@@ -136,7 +136,7 @@ void expect_the_protocol(const GridSet& grids, const Labels& labels, const Roles
                          const std::vector<std::size_t>& depths = {0, 1, 5, 12, 1000}) {
   const Evaluation evaluation = evaluate(
       grids.view(), labels,
-      {.rerank = depths, .match = {}, .matcher = "reference", .threads = 2, .roles = roles});
+      {.rerank = depths, .match = {}, .backend = Backend::reference, .threads = 2, .roles = roles});
   for (std::size_t r = 0; r < depths.size(); ++r) {
     SCOPED_TRACE("rerank " + std::to_string(depths[r]));
     const Evaluation expected = Slow{grids, labels, roles}.evaluate(depths[r]);
@@ -165,8 +165,8 @@ TEST(Roles, AreFollowedForEveryMixtureAndEveryK) {
   }
 }
 
-// Beyond the largest k of recall, R alone says how deep the lists must be; the paper looks one
-// place deeper.
+// Beyond the largest k of recall, only R determines the depth of the lists; the paper's metrics
+// need one rank more.
 TEST(Roles, OfAClassBeyondTheKsOfRecallAreRankedToTheLastPlace) {
   const GridSet grids = test::random_set(400, 1, 4, 11);
   expect_the_protocol(
@@ -185,7 +185,7 @@ TEST(Roles, LeaveTiesToTheLowerId) {
   }
 }
 
-// A list is one shorter where the query itself is in the gallery; the others must not lose a place.
+// A list is one shorter if the query itself is in the gallery; other lists must not lose a rank.
 TEST(Roles, AQueryFromOutsideFindsTheLastOfTheGallery) {
   const GridSet grids = test::random_set(4, 2, 5, 7);
   const Labels labels = {0, 0, 0, 0};

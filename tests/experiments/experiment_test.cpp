@@ -1,11 +1,12 @@
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/experiments.h"
+#include "experiments/experiments.h"
 
 namespace diml::experiments {
 namespace {
@@ -20,7 +21,7 @@ class ExperimentFile : public testing::Test {
   void expect_refused(const std::string& text, const std::string& why) {
     try {
       read(text);
-      ADD_FAILURE() << "taken: " << text;
+      ADD_FAILURE() << "accepted: " << text;
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
     }
@@ -32,7 +33,7 @@ class ExperimentFile : public testing::Test {
 constexpr const char* kRows = "rows: {A: {loss.name: margin}}\n";
 constexpr const char* kColumns = "columns: {plain: {rerank: 0}}\n";
 
-TEST_F(ExperimentFile, HasRowsColumnsAndThePapersNumbers) {
+TEST_F(ExperimentFile, HasRowsColumnsAndThePapersValues) {
   std::ofstream(folder_.path() + "/recipe.yaml") << "epochs: 60\nmodel: {dim: 128}\n";
   const Experiment table = read(
       "title: A table\nplot: pairs\nsettings: {epochs: 3}\nrecipe: recipe.yaml\n"
@@ -49,16 +50,18 @@ TEST_F(ExperimentFile, HasRowsColumnsAndThePapersNumbers) {
   EXPECT_FALSE(table.rows[1].trained);
   EXPECT_TRUE(table.rows[1].settings.empty());
   ASSERT_EQ(table.columns.size(), 2u);
-  EXPECT_EQ(table.columns[0].look.rerank, 0u);
-  EXPECT_EQ(table.columns[1].look.grid, 7u);
-  EXPECT_EQ(table.columns[1].look.lambda, 0.1);
-  EXPECT_EQ(table.columns[1].look.rerank, 100u);
+  EXPECT_EQ(table.columns[0].protocol.rerank, 0u);
+  EXPECT_EQ(table.columns[1].protocol.grid, 7u);
+  EXPECT_EQ(table.columns[1].protocol.lambda, 0.1);
+  EXPECT_EQ(table.columns[1].protocol.rerank, 100u);
+  EXPECT_EQ(table.columns[1].protocol.marginals, MarginalRule::uniform);
+  EXPECT_EQ(table.plot, PlotKind::pairs);
   EXPECT_EQ(table.choice->settings.at("epochs"), "9");
-  EXPECT_EQ(table.paper.at("cub200").at("Z").at("fine"),
+  EXPECT_EQ(table.paper.at({"cub200", "Z", "fine"}),
             (std::map<std::string, double>{{"p_at_1", 60.5}, {"map_at_r_paper", 20.0}}));
 }
 
-TEST_F(ExperimentFile, ThatMakesNoSenseIsRefusedWithItsLine) {
+TEST_F(ExperimentFile, ErrorsNameTheLine) {
   expect_refused(kColumns, "has no rows");
   expect_refused(kRows, "has no columns");
   expect_refused("titel: x\n", "table.yaml:1: an experiment has no 'titel': the nearest is title");
@@ -67,39 +70,47 @@ TEST_F(ExperimentFile, ThatMakesNoSenseIsRefusedWithItsLine) {
   expect_refused(std::string(kRows) + "columns:\n  a: {grid: x}\n", "grid cannot be 'x'");
   expect_refused(std::string(kRows) + "columns:\n  a: {split: train}\n", "there are test and val");
   expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {B: {plain: [1, 2, 3]}}}\n",
-                 "a row 'B': the nearest there is is A");
+                 "a row 'B', which the table has not: the nearest is A");
   expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {A: {plain: [1, 2]}}}\n",
                  "P@1, RP and MAP@R");
   expect_refused(std::string(kRows) + kColumns + "plot: bars\n", "plot cannot be 'bars'");
   expect_refused(std::string(kRows) + kColumns + "quantity: parts\nchoice: {best: {}}\n",
-                 "a choice goes by MAP@R");
+                 "a choice is made by MAP@R");
   expect_refused(std::string(kRows) + kColumns + "choice: {a: {}, b: {}}\n", "two choices");
   expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {A: {plain: [x, 2, 3]}}}\n",
                  "percentages");
   expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {A: {plain: [1, 2, .inf]}}}\n",
                  "percentages");
-  expect_refused("rows: {A: margin}\n", "table.yaml:1: is no map");
-  expect_refused(std::string(kRows) + "columns: {a: 100}\n", "is no map");
-  expect_refused(std::string(kRows) + kColumns + "settings: margin\n", "is no map");
-  expect_refused("rows: [a\n", "is no YAML");
+  expect_refused("rows: {A: margin}\n", "table.yaml:1: is not a map");
+  expect_refused(std::string(kRows) + "columns: {a: 100}\n", "is not a map");
+  expect_refused(std::string(kRows) + kColumns + "settings: margin\n", "is not a map");
+  expect_refused("rows: [a\n", "is not YAML");
 }
 
-TEST_F(ExperimentFile, AWayToLookThatCannotBeIsRefusedBeforeAnythingIsTrained) {
-  const auto refused = [&](const std::string& look, const std::string& why) {
-    expect_refused(std::string(kRows) + "columns: {odd: {" + look + "}}\n",
-                   "table.yaml: the column 'odd': ");
-    expect_refused(std::string(kRows) + "columns: {odd: {" + look + "}}\n", why);
+TEST_F(ExperimentFile, AnInvalidProtocolIsRefusedBeforeTraining) {
+  const auto expect_both = [&](const std::string& protocol, const std::string& where,
+                               const std::string& why) {
+    expect_refused(std::string(kRows) + "columns: {odd: {" + protocol + "}}\n", where);
+    expect_refused(std::string(kRows) + "columns: {odd: {" + protocol + "}}\n", why);
   };
-  refused("marginals: sideways", "sideways");
-  refused("pooling: foo", "foo");
+  const auto unreadable = [&](const std::string& protocol, const std::string& why) {
+    expect_both(protocol, "table.yaml:2: ", why);
+  };
+  unreadable("marginals: sideways", "sideways");
+  unreadable("pooling: foo", "foo");
+  unreadable("crop: abc", "crop cannot be 'abc': it takes a whole number of at least 0");
+  const auto refused = [&](const std::string& protocol, const std::string& why) {
+    expect_both(protocol, "table.yaml: the column 'odd': ", why);
+  };
   refused("grid: 0", "grid is 0");
   refused("lambda: -1", "lambda");
-  refused("crop: abc", "crop cannot be 'abc'");
   refused("crop: 999999", "at most 4096");
   refused("crop: 300, resize: 256", "does not fit");
   refused("rerank: 100, cut_from: 50", "cut_from is 50");
   refused("global_weight: -1", "weights");
   refused("global_weight: 0, structural_weight: 0", "weights");
+  refused("setting: best", "setting is 'best'");
+  refused("setting: calibrated, cut_from: 500", "setting");
   expect_refused(std::string(kRows) + "quantity: parts\ncolumns: {odd: {method: foo}}\n",
                  "there is no method 'foo': take one of 'transport, cross_correlation'");
 }
@@ -118,50 +129,71 @@ TEST_F(ExperimentFile, EveryTableOfThePaperCanBeRead) {
   ASSERT_EQ(main.rows.size(), 17u);
   for (const char* dataset : {"cub200", "cars196", "sop"}) {
     for (const Row& row : main.rows) {
-      const auto& numbers = main.paper.at(dataset).at(row.name);
-      for (const char* number : {"p_at_1", "r_precision_paper", "map_at_r_paper"}) {
-        // The paper: every method gains, on every data set.
-        EXPECT_GT(numbers.at("structural").at(number), numbers.at("baseline").at(number))
-            << dataset << " " << row.name << " " << number;
+      const MetricValues& baseline = main.paper.at({dataset, row.name, "baseline"});
+      const MetricValues& structural = main.paper.at({dataset, row.name, "structural"});
+      for (const char* metric : {"p_at_1", "r_precision_paper", "map_at_r_paper"}) {
+        // In the paper every method gains, on every data set.
+        EXPECT_GT(structural.at(metric), baseline.at(metric))
+            << dataset << " " << row.name << " " << metric;
       }
     }
   }
 }
 
-TEST_F(ExperimentFile, ACellComesBackAsItWasWritten) {
-  Cell cell;
-  cell.experiment = "main";
-  cell.dataset = "cub200";
-  cell.row = "Triplet-R, D = 64";
-  cell.column = "K = 10";
-  cell.numbers = {{"p_at_1", 61.2345678901234567}};
-  cell.images = 5924;
-  cell.look = {{"grid", "4"}};
-  cell.settings = {{"epochs", "60"}};
-  cell.seed = "0";
-  cell.epochs = 60;
-  cell.epoch = 50;
-  cell.weights = "aa";
-  cell.start_weights = "bb";
-  cell.commit = "cc";
-  cell.hardware = "dd";
-  cell.train_seconds = 90.5;
-  cell.look_seconds = 1.25;
-  cell.chosen = "a, b";
+TEST_F(ExperimentFile, AResultIsReadAsItWasWritten) {
+  Result result;
+  result.experiment = "main";
+  result.dataset = "cub200";
+  result.row = "Triplet-R, D = 64";
+  result.column = "K = 10";
+  result.metrics = {{"p_at_1", 61.2345678901234567}};
+  result.images = 5924;
+  result.protocol.grid = 7;
+  result.protocol.crop = 256;
+  result.protocol.marginals = MarginalRule::uniform;
+  result.protocol.split = EvaluationSplit::val;
+  result.settings = {{"epochs", "60"}};
+  result.seed = "0";
+  result.epochs = 60;
+  result.epoch = 50;
+  result.weights = "aa";
+  result.start_weights = "bb";
+  result.commit = "cc";
+  result.hardware = "dd";
+  result.train_seconds = 90.5;
+  result.evaluate_seconds = 1.25;
+  result.chosen = "a, b";
   const std::string path =
-      cell_path(folder_.path(), cell.dataset, cell.experiment, cell.row, cell.column);
+      result_path(folder_.path(), result.dataset, result.experiment, result.row, result.column);
   EXPECT_EQ(path, folder_.path() + "/cub200/main/triplet_r_d_64.k_10.json");
-  write_cell(path, cell);
-  const Cell back = read_cell(path);
-  EXPECT_EQ(back.numbers, cell.numbers);
-  EXPECT_EQ(back.settings, cell.settings);
-  EXPECT_EQ(back.look, cell.look);
-  EXPECT_EQ(back.row, cell.row);
+  write_result(path, result);
+  const Result back = read_result(path);
+  EXPECT_EQ(back.metrics, result.metrics);
+  EXPECT_EQ(back.settings, result.settings);
+  EXPECT_EQ(back.protocol, result.protocol);
+  EXPECT_EQ(back.row, result.row);
   EXPECT_EQ(back.epoch, 50u);
   EXPECT_EQ(back.chosen, "a, b");
   EXPECT_EQ(back.train_seconds, 90.5);
   std::ofstream(path) << "{}";
-  EXPECT_THROW(read_cell(path), Error);
+  EXPECT_THROW(read_result(path), Error);
+}
+
+// The format of the files: names of fields, their order, digits.
+TEST_F(ExperimentFile, ResultsOfTheRepositoryAreWrittenAsTheyAreRead) {
+  const auto text_of = [](const std::filesystem::path& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  };
+  std::size_t results = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(DIML_EXPERIMENTS "/results/cub200/interpretability")) {
+    ++results;
+    write_result(folder_.path() + "/result.json", read_result(entry.path().string()));
+    EXPECT_EQ(text_of(folder_.path() + "/result.json"), text_of(entry.path())) << entry.path();
+  }
+  EXPECT_GE(results, 30u);
 }
 
 }  // namespace

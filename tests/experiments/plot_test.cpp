@@ -9,7 +9,7 @@ namespace {
 
 using Plot = ReportTest;
 
-// The value of an attribute in each element of a kind, in their order.
+// The values of an attribute in all elements of a kind.
 std::vector<double> attributes(const std::string& svg, const std::string& element,
                                const std::string& name) {
   std::vector<double> values;
@@ -23,7 +23,7 @@ std::vector<double> attributes(const std::string& svg, const std::string& elemen
   return values;
 }
 
-TEST_F(Plot, DrawsPairsWhereTheirNumbersAre) {
+TEST_F(Plot, DrawsPairsAtTheirValues) {
   put_main();
   report();
   const std::string svg = read("docs/results/cub200-main.svg");
@@ -43,7 +43,7 @@ TEST_F(Plot, DrawsPairsWhereTheirNumbersAre) {
   }
 }
 
-TEST_F(Plot, DrawsALineForEachRowAndBreaksItWhereACellIsMissing) {
+TEST_F(Plot, DrawsALineForEachRowInterruptedByMissingResults) {
   table("grid", kGrid);
   put("grid", "Margin", "G = 1", 61.0);
   put("grid", "Margin", "G = 2", 63.0);
@@ -62,7 +62,7 @@ TEST_F(Plot, DrawsALineForEachRowAndBreaksItWhereACellIsMissing) {
   const double pixels = (y[0] - y[2]) / (65.16 - 62.47);
   EXPECT_GT(pixels, 5.0);
   EXPECT_NEAR(y[3], y[0] + pixels * (62.47 - 61.0), 0.2);
-  // Of the two labels and the others none covers another.
+  // No label covers another.
   std::vector<double> labels;
   for (const char* label : {">Margin<", ">MS<", ">Margin, paper<"}) {
     const std::size_t end = svg.find(label);
@@ -74,7 +74,7 @@ TEST_F(Plot, DrawsALineForEachRowAndBreaksItWhereACellIsMissing) {
   EXPECT_GE(labels[2] - labels[1], 14.9);
 }
 
-TEST_F(Plot, DrawsVariantsOfAColumnAtItsPlace) {
+TEST_F(Plot, DrawsVariantsOfAColumnAtItsTick) {
   table("truncation", R"(
 plot: lines
 rows:
@@ -103,7 +103,7 @@ paper:
   EXPECT_LT(x[1], x[2]);
 }
 
-TEST_F(Plot, DrawsNumbersThatAreAllTheSame) {
+TEST_F(Plot, DrawsEqualValues) {
   table("main", kMain);
   put("main", "A_B <x> & \"c\", [d]", "baseline", 50.0);
   put("main", "A_B <x> & \"c\", [d]", "structural", 50.0);

@@ -10,7 +10,7 @@
 
 #include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/experiments.h"
+#include "experiments/experiments.h"
 #include "versions.h"
 
 namespace diml::experiments {
@@ -56,7 +56,7 @@ paper:
       G = 4: [65.16, ~, ~]
 )";
 
-// Tables, cells and the report of them, in a folder of its own.
+// Tables, results and their report, in a temporary folder.
 class ReportTest : public testing::Test {
  protected:
   void table(const std::string& name, const std::string& yaml) {
@@ -69,39 +69,39 @@ class ReportTest : public testing::Test {
     std::ofstream(path) << text;
   }
 
-  static Cell cell(const std::string& experiment, const std::string& row, const std::string& column,
-                   double p_at_1) {
-    Cell cell{.experiment = experiment, .dataset = "cub200", .row = row, .column = column};
-    cell.numbers = {{"p_at_1", p_at_1},
-                    {"r_precision_paper", 34.0},
-                    {"map_at_r_paper", 23.0},
-                    {"r_precision", 33.004},
-                    {"map_at_r", 22.996}};
-    cell.settings = {{"seed", "0"}};
-    cell.versions = training_versions(cell.settings);
-    cell.precision = "float32";
-    if (column == "baseline") cell.look = {{"rerank", "0"}};
-    cell.seed = "0";
-    cell.epochs = 60;
-    cell.start_weights = "0123456789abcdef";
-    cell.weights = "weights of " + row;
-    cell.commit = "fedcba9876543210";
-    cell.hardware = "one card";
-    cell.train_seconds = 3600.0;
-    return cell;
+  static Result result(const std::string& experiment, const std::string& row,
+                       const std::string& column, double p_at_1) {
+    Result result{.experiment = experiment, .dataset = "cub200", .row = row, .column = column};
+    result.metrics = {{"p_at_1", p_at_1},
+                      {"r_precision_paper", 34.0},
+                      {"map_at_r_paper", 23.0},
+                      {"r_precision", 33.004},
+                      {"map_at_r", 22.996}};
+    result.settings = {{"seed", "0"}};
+    result.versions = training_versions(result.settings);
+    result.precision = "float32";
+    if (column == "baseline") result.protocol.rerank = 0;
+    result.seed = "0";
+    result.epochs = 60;
+    result.start_weights = "0123456789abcdef";
+    result.weights = "weights of " + row;
+    result.commit = "fedcba9876543210";
+    result.hardware = "one card";
+    result.train_seconds = 3600.0;
+    return result;
   }
 
-  void put(const Cell& cell) {
-    write_cell(cell_path(folder_ / "results", cell.dataset, cell.experiment, cell.row, cell.column,
-                         cell.seed == "0" ? "" : cell.seed),
-               cell);
+  void put(const Result& result) {
+    write_result(result_path(folder_ / "results", result.dataset, result.experiment, result.row,
+                             result.column, result.seed == "0" ? "" : result.seed),
+                 result);
   }
   void put(const std::string& experiment, const std::string& row, const std::string& column,
            double p_at_1) {
-    put(cell(experiment, row, column, p_at_1));
+    put(result(experiment, row, column, p_at_1));
   }
 
-  // Five cells of six.
+  // Five results of six.
   void put_main() {
     table("main", kMain);
     put("main", "Margin", "baseline", 61.04);

@@ -5,12 +5,12 @@ namespace {
 
 using Report = ReportTest;
 
-TEST_F(Report, SetsOursBesideThePapersWithTheDifference) {
+TEST_F(Report, ShowsOursThePapersAndTheDifference) {
   put_main();
   report();
   const std::string page = read("docs/results.md");
   EXPECT_TRUE(holds(page,
-                    "| network | look | P@1 | RP\\* | MAP@R\\* | RP | MAP@R |\n"
+                    "| network | protocol | P@1 | RP\\* | MAP@R\\* | RP | MAP@R |\n"
                     "|---|---|---:|---:|---:|---:|---:|\n"
                     "| Margin | baseline | 61.04 (62.47, \u22121.43) | 34.00 (34.12, \u22120.12) | "
                     "23.00 (23.14, \u22120.14) | 33.00 | 23.00 |\n"
@@ -18,7 +18,7 @@ TEST_F(Report, SetsOursBesideThePapersWithTheDifference) {
   EXPECT_TRUE(holds(page, "| MS | baseline | 62.60 (62.56, +0.04) |"));
 }
 
-TEST_F(Report, SaysZeroWithoutASign) {
+TEST_F(Report, PrintsZeroWithoutASign) {
   table("main", kMain);
   put("main", "Margin", "baseline", 62.4699);
   put("main", "MS", "baseline", 62.5551);
@@ -28,10 +28,10 @@ TEST_F(Report, SaysZeroWithoutASign) {
   EXPECT_TRUE(holds(read("docs/results/cub200-main.csv"), ",62.47,62.47,0.00,1,\r\n"));
 }
 
-TEST_F(Report, OfSeveralSeedsShowsTheMeanAndTheDeviation) {
+TEST_F(Report, ShowsMeanAndDeviationOfSeveralSeeds) {
   put_main();
   for (const auto& [seed, p_at_1] : {std::pair{"1", 62.04}, {"2", 63.04}}) {
-    Cell other = cell("main", "Margin", "baseline", p_at_1);
+    Result other = result("main", "Margin", "baseline", p_at_1);
     other.seed = seed;
     other.weights += seed;
     put(other);
@@ -42,7 +42,7 @@ TEST_F(Report, OfSeveralSeedsShowsTheMeanAndTheDeviation) {
                     "| Margin | baseline | 62.04 \u00B1 1.00 (62.47, \u22120.43) | "
                     "34.00 \u00B1 0.00 (34.12, \u22120.12) |"));
   EXPECT_TRUE(holds(page, "| | structural | 64.50 (65.16, \u22120.66) |"));
-  EXPECT_TRUE(holds(page, "\n5 of 6 cells; seeds 0, 1, 2; "));
+  EXPECT_TRUE(holds(page, "\n5 of 6 results; seeds 0, 1, 2; "));
   // By its mean: 2.46 and -0.01.
   EXPECT_TRUE(holds(page, "| P@1 | +1.23 | +2.51 | 1 of 2 |"));
   EXPECT_TRUE(holds(read("docs/results/cub200-main.csv"),
@@ -50,13 +50,13 @@ TEST_F(Report, OfSeveralSeedsShowsTheMeanAndTheDeviation) {
   EXPECT_TRUE(holds(read("docs/results/cub200-main.tex"), "62.04 $\\pm$ 1.00 (62.47, $-$0.43)"));
 }
 
-TEST_F(Report, TakesNoMeanOfWhatDiffersInMoreThanTheSeed) {
+TEST_F(Report, LeavesOutResultsThatDifferInMoreThanTheSeed) {
   put_main();
-  Cell longer = cell("main", "Margin", "baseline", 99.0);
+  Result longer = result("main", "Margin", "baseline", 99.0);
   longer.seed = "1";
   longer.settings = {{"seed", "1"}, {"epochs", "150"}};
   put(longer);
-  Cell elsewhere = cell("main", "MS", "baseline", 99.0);
+  Result elsewhere = result("main", "MS", "baseline", 99.0);
   elsewhere.seed = "1";
   elsewhere.start_weights = "of others";
   put(elsewhere);
@@ -64,36 +64,36 @@ TEST_F(Report, TakesNoMeanOfWhatDiffersInMoreThanTheSeed) {
   const std::string page = read("docs/results.md");
   EXPECT_TRUE(holds(page, "| Margin | baseline | 61.04 (62.47, \u22121.43) |"));
   EXPECT_TRUE(holds(page, "| MS | baseline | 62.60 (62.56, +0.04) |"));
-  EXPECT_TRUE(
-      holds(page, "\n5 of 6 cells; 2 files left out that differ in more than the seed; seed 0; "));
+  EXPECT_TRUE(holds(
+      page, "\n5 of 6 results; 2 files left out that differ in more than the seed; seed 0; "));
 }
 
-TEST_F(Report, SaysWhichRowsShowTwoNetworks) {
+TEST_F(Report, NamesRowsWithMoreThanOneTraining) {
   put_main();
-  Cell again = cell("main", "Margin", "structural", 64.5);
+  Result again = result("main", "Margin", "structural", 64.5);
   again.weights = "another";
   put(again);
   report();
   EXPECT_TRUE(holds(read("docs/results.md"),
-                    "\n5 of 6 cells; cells of more than one training: Margin; seed 0; "));
+                    "\n5 of 6 results; results of more than one training: Margin; seed 0; "));
 }
 
-TEST_F(Report, SaysHowManyCellsTheTableWouldMakeOtherwise) {
+TEST_F(Report, CountsResultsWithOtherSettings) {
   put_main();
-  Cell longer = cell("main", "Margin", "structural", 64.5);
+  Result longer = result("main", "Margin", "structural", 64.5);
   longer.settings["epochs"] = "150";
   put(longer);
-  Cell deeper = cell("main", "MS", "structural", 62.6);
-  deeper.look = {{"rerank", "500"}};
+  Result deeper = result("main", "MS", "structural", 62.6);
+  deeper.protocol.rerank = 500;
   put(deeper);
   report();
   EXPECT_TRUE(holds(read("docs/results.md"),
-                    "\n5 of 6 cells; 2 by other settings than the table's; seed 0; "));
+                    "\n5 of 6 results; 2 with other settings than the table's; seed 0; "));
 }
 
-TEST_F(Report, SaysWhichCellsAnOlderVersionOfTheProgramMade) {
+TEST_F(Report, CountsResultsOfAnOlderVersion) {
   put_main();
-  Cell older = cell("main", "Margin", "structural", 64.5);
+  Result older = result("main", "Margin", "structural", 64.5);
   older.versions["projection"] = "1";
   older.precision = "tf32";
   put(older);
@@ -101,21 +101,21 @@ TEST_F(Report, SaysWhichCellsAnOlderVersionOfTheProgramMade) {
   const std::string page = read("docs/results.md");
   EXPECT_TRUE(
       holds(page,
-            "\n5 of 6 cells; 1 cell of an older version of the program: projection 1, now 2 "
-            "(begins as PyTorch's linear layers do); "));
-  EXPECT_TRUE(holds(page, "; maps in float32 and tf32; "));
+            "\n5 of 6 results; 1 result of an older version of the program: projection 1, now 2 "
+            "(initialised like PyTorch's linear layers); "));
+  EXPECT_TRUE(holds(page, "; feature maps in float32 and tf32; "));
 }
 
-TEST_F(Report, ShowsMissingCellsAndCountsThem) {
+TEST_F(Report, MarksMissingResultsAndCountsThem) {
   put_main();
   report();
   const std::string page = read("docs/results.md");
   EXPECT_TRUE(holds(page, "| | structural | \u2013 | \u2013 | \u2013 | \u2013 | \u2013 |\n"));
-  EXPECT_TRUE(holds(page, "\n5 of 6 cells; "));
+  EXPECT_TRUE(holds(page, "\n5 of 6 results; "));
   EXPECT_EQ(count_of(read("docs/results/cub200-main.csv"), "\n"), 1u + 5u * 5u);
 }
 
-TEST_F(Report, SumsUpTheGainsOfTheRowsThatHaveBothEnds) {
+TEST_F(Report, SummarisesTheGainsOfRowsWithBothColumns) {
   put_main();
   report();
   const std::string page = read("docs/results.md");
@@ -135,32 +135,33 @@ TEST_F(Report, ComparesMeansOfTheSameRowsOnly) {
   EXPECT_TRUE(holds(read("docs/results.md"), "| P@1 | +3.15 | +2.51 (2 rows) | 2 of 3 |\n"));
 }
 
-TEST_F(Report, SaysHowTheCellsWereMadeAndCountsATrainingOnce) {
+TEST_F(Report, PrintsTheProvenanceAndCountsATrainingOnce) {
   put_main();
-  Cell other = cell("main", "MS", "structural", 62.59);
+  Result other = result("main", "MS", "structural", 62.59);
   other.seed = "7";
   other.commit = "1111111122222222";
   put(other);
   report();
-  EXPECT_TRUE(holds(
-      read("docs/results.md"),
-      "5 of 6 cells; seeds 0, 7; 60 epochs; starting weights 01234567; one card; maps in float32; "
-      "commits fedcba98, 11111111; 3 h 0 min of training in 3 runs. Files: "
-      "[CSV](results/cub200-main.csv), [LaTeX](results/cub200-main.tex), "
-      "[SVG](results/cub200-main.svg).\n"));
+  EXPECT_TRUE(holds(read("docs/results.md"),
+                    "5 of 6 results; seeds 0, 7; 60 epochs; starting weights 01234567; one card; "
+                    "feature maps in float32; "
+                    "commits fedcba98, 11111111; 3 h 0 min of training in 3 runs. Files: "
+                    "[CSV](results/cub200-main.csv), [LaTeX](results/cub200-main.tex), "
+                    "[SVG](results/cub200-main.svg).\n"));
 }
 
-TEST_F(Report, NamesTheWeightsOfNetworksThatWereNotTrained) {
+TEST_F(Report, NamesTheWeightsOfUntrainedNetworks) {
   table("main", kMain);
-  Cell start = cell("main", "Margin", "baseline", 44.82);
+  Result start = result("main", "Margin", "baseline", 44.82);
   start.settings.clear();
   start.start_weights = "";
   start.weights = "89abcdef00000000";
   put(start);
   report();
-  EXPECT_TRUE(holds(read("docs/results.md"),
-                    "1 of 6 cells; no training; starting weights 89abcdef; one card; maps in "
-                    "float32; commit fedcba98. Files: "));
+  EXPECT_TRUE(
+      holds(read("docs/results.md"),
+            "1 of 6 results; no training; starting weights 89abcdef; one card; feature maps in "
+            "float32; commit fedcba98. Files: "));
 }
 
 TEST_F(Report, OrdersDataSetsAndTablesAndLeavesOutEmptyOnes) {
@@ -173,7 +174,7 @@ TEST_F(Report, OrdersDataSetsAndTablesAndLeavesOutEmptyOnes) {
                                                         {"cub200", "grid"},
                                                         {"cub200", "main"},
                                                         {"cars196", "main"}}) {
-    Cell one = cell(experiment, "r", "c", 10.0);
+    Result one = result(experiment, "r", "c", 10.0);
     one.dataset = dataset;
     put(one);
   }
@@ -189,7 +190,7 @@ TEST_F(Report, OrdersDataSetsAndTablesAndLeavesOutEmptyOnes) {
                                                 "### Table main", "## apples", "### Table main"}));
 }
 
-TEST_F(Report, ShowsWhatWasChosenOnHeldOutClassesAsTheLastLine) {
+TEST_F(Report, ShowsTheChoiceOnHeldOutClassesAsTheLastLine) {
   table("weights", R"(
 title: Weights
 rows:
@@ -201,11 +202,11 @@ choice:
   The best: {evaluate.select: test}
 )");
   for (const char* column : {"one", "half"}) {
-    Cell held_out = cell("weights", "Margin", column, 70.0);
-    held_out.look["split"] = "val";
+    Result held_out = result("weights", "Margin", column, 70.0);
+    held_out.protocol.split = EvaluationSplit::val;
     put(held_out);
   }
-  Cell best = cell("weights", "The best", "test", 65.0);
+  Result best = result("weights", "The best", "test", 65.0);
   best.chosen = "Margin, half";
   put(best);
   report();
@@ -213,33 +214,33 @@ choice:
   EXPECT_TRUE(holds(page, "| | half | 70.00 | 34.00 |"));
   EXPECT_TRUE(holds(page, "| The best | test: Margin, half | 65.00 |"));
   EXPECT_TRUE(holds(page,
-                    "The numbers are of training classes that were held out, not of the test "
-                    "classes; the last line, chosen by them, is of the test classes."));
-  EXPECT_TRUE(holds(page, "3 of 3 cells"));
+                    "The values are measured on held-out training classes, not on the test "
+                    "classes; the last line is chosen by them and measured on the test classes."));
+  EXPECT_TRUE(holds(page, "3 of 3 results"));
   EXPECT_FALSE(fs::exists(folder_ / "docs/results/cub200-weights.svg"));
 }
 
-TEST_F(Report, SaysNothingOfHeldOutClassesWhereThereAreNone) {
+TEST_F(Report, HasNoNoteWithoutHeldOutClasses) {
   put_main();
   report();
-  EXPECT_EQ(count_of(read("docs/results.md"), "held out"), 0u);
+  EXPECT_EQ(count_of(read("docs/results.md"), "held-out"), 0u);
 }
 
-TEST_F(Report, ShowsPartsByTheirOwnNumbers) {
+TEST_F(Report, ShowsPartsByTheirOwnMetrics) {
   table("parts",
         "quantity: parts\nrows:\n  Margin: {}\ncolumns:\n  transport: {grid: 7, method: centre}\n");
-  Cell parts = cell("parts", "Margin", "transport", 0.0);
-  parts.numbers = {{"exact", 32.125}, {"within_one", 86.0}};
+  Result parts = result("parts", "Margin", "transport", 0.0);
+  parts.metrics = {{"exact", 32.125}, {"within_one", 86.0}};
   put(parts);
   report();
   EXPECT_TRUE(holds(read("docs/results.md"),
-                    "### parts\n\n| network | look | exact | within one cell |\n"
+                    "### parts\n\n| network | protocol | exact | within one cell |\n"
                     "|---|---|---:|---:|\n| Margin | transport | 32.13 | 86.00 |\n"));
   EXPECT_TRUE(holds(read("docs/results/cub200-parts.csv"),
                     "cub200,parts,Margin,transport,exact,32.13,,,1,\r\n"));
 }
 
-TEST_F(Report, EscapesNamesInEveryKindOfFile) {
+TEST_F(Report, EscapesNamesInEveryFormat) {
   put_main();
   report();
   EXPECT_TRUE(holds(read("docs/results.md"), "| A\\_B \\<x\\> \\& \"c\", \\[d\\] | baseline |"));
@@ -251,7 +252,7 @@ TEST_F(Report, EscapesNamesInEveryKindOfFile) {
                     ">A_B &lt;x&gt; &amp; &quot;c&quot;, [d]</text>"));
 }
 
-TEST_F(Report, GivesProgramsPlainNumbers) {
+TEST_F(Report, WritesPlainNumbersToCsv) {
   put_main();
   report();
   const std::string csv = read("docs/results/cub200-main.csv");
@@ -262,12 +263,12 @@ TEST_F(Report, GivesProgramsPlainNumbers) {
   EXPECT_TRUE(holds(csv, "cub200,main,Margin,baseline,map_at_r,23.00,,,1,\r\n"));
 }
 
-TEST_F(Report, SetsALatexTable) {
+TEST_F(Report, WritesALatexTable) {
   put_main();
   report();
   const std::string latex = read("docs/results/cub200-main.tex");
   EXPECT_TRUE(holds(latex,
-                    "\\begin{tabular}{llrrrrr}\n\\toprule\nNetwork & Look & P@1 & RP{*} & "
+                    "\\begin{tabular}{llrrrrr}\n\\toprule\nNetwork & Protocol & P@1 & RP{*} & "
                     "MAP@R{*} & RP & MAP@R \\\\\n\\midrule\nMargin & baseline & 61.04 (62.47, "
                     "$-$1.43) & 34.00 (34.12, $-$0.12) & 23.00 (23.14, $-$0.14) & 33.00 & 23.00 "
                     "\\\\\n & structural & 64.50 (65.16, $-$0.66) &"));
@@ -284,7 +285,7 @@ TEST_F(Report, SetsALatexTable) {
   EXPECT_EQ(rows, 1u + 6u);
 }
 
-TEST_F(Report, GivesTheSameBytesTwice) {
+TEST_F(Report, WritesTheSameBytesTwice) {
   put_main();
   table("grid", kGrid);
   put("grid", "MS", "G = 1", 60.0);
@@ -299,7 +300,7 @@ TEST_F(Report, GivesTheSameBytesTwice) {
   EXPECT_TRUE(first.back().ends_with("first/results.md"));
 }
 
-TEST_F(Report, PutsWhatPeopleWroteBeforeTheTables) {
+TEST_F(Report, PrintsAboutBeforeTheTables) {
   put_main();
   write("experiments/about.md", "\n## What differs\n\nThe weights.\n\n");
   report();
@@ -309,7 +310,7 @@ TEST_F(Report, PutsWhatPeopleWroteBeforeTheTables) {
   EXPECT_TRUE(holds(page, "`diml experiments report`"));
 }
 
-TEST_F(Report, NamesTheFileThatIsNoJson) {
+TEST_F(Report, NamesAFileThatIsNotJson) {
   put_main();
   write("results/cub200/main/ms.baseline.json", "{\"row\": ");
   const std::string message = message_of_report();
@@ -318,7 +319,7 @@ TEST_F(Report, NamesTheFileThatIsNoJson) {
   EXPECT_FALSE(fs::exists(folder_ / "docs"));
 }
 
-TEST_F(Report, RefusesCellsThatItsTablesHaveNoPlaceFor) {
+TEST_F(Report, RefusesResultsThatNoTableHas) {
   put_main();
   put("main", "Margni", "baseline", 1.0);
   EXPECT_TRUE(holds(message_of_report(), "has no row \"Margni\""));
@@ -327,10 +328,10 @@ TEST_F(Report, RefusesCellsThatItsTablesHaveNoPlaceFor) {
   EXPECT_TRUE(holds(message_of_report(), "has no mian.yaml"));
   fs::rename(folder_ / "results/cub200/mian", folder_ / "results/cub200/grid");
   table("grid", kGrid);
-  EXPECT_TRUE(holds(message_of_report(), "is a cell of cub200/mian"));
+  EXPECT_TRUE(holds(message_of_report(), "is a result of cub200/mian"));
 }
 
-TEST_F(Report, SaysWhatMakesResultsWhereThereAreNone) {
+TEST_F(Report, NamesTheCommandThatWritesResultsWhereThereAreNone) {
   table("main", kMain);
   EXPECT_TRUE(holds(message_of_report(), "results: no such folder; `diml experiments run`"));
   fs::create_directories(folder_ / "results/cub200");

@@ -1,4 +1,4 @@
-// The page as a browser sees it: what its program draws, and what pointing at a part does.
+// The page in a browser: what its script draws, and the effect of pointing at a part.
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder.h"
-#include "diml/explain_page.h"
+#include "diml/figure.h"
 #include "random_grid.h"
 
 namespace diml {
@@ -17,7 +17,7 @@ Image plain(std::size_t side, std::uint8_t shade) {
   return {side, side, std::vector<std::uint8_t>(side * side * 3, shade)};
 }
 
-// The document after the page's own program and then `script` have run.
+// The document after the page's own script and then `script` have run.
 std::string document_after(std::string page, const std::string& script) {
   const test::TemporaryFolder folder;
   page.insert(page.rfind("</body>"), "<script type=\"module\">" + script + "</script>");
@@ -59,21 +59,21 @@ TEST(ExplainPageInABrowser, DrawsArrowsAndShowsWhereAPartGoes) {
   EXPECT_EQ(drawn.find("<b>"), std::string::npos);
   EXPECT_NE(drawn.find("&lt;b&gt;a"), std::string::npos);
   char score[32];
-  std::snprintf(score, sizeof score, "structural similarity %.4f", why.score);
+  std::snprintf(score, sizeof score, ">%.4f</dd>", why.score);
   EXPECT_NE(drawn.find(score), std::string::npos);
 
-  // The source cell of the strongest pair is pointed at: its target has the deepest tint.
+  // The source cell of the strongest pair is pointed at: its target has the thinnest veil.
   const PartPair& strongest = why.pairs[0];
-  const std::string pointed =
-      document_after(page,
-                     "const cells = document.querySelectorAll('.match-cell');"
-                     "cells[" +
-                         std::to_string(strongest.source) +
-                         "]"
-                         ".dispatchEvent(new PointerEvent('pointerenter'));"
-                         "const flows = [...document.querySelectorAll('.match-flow')].slice(15);"
-                         "const tints = flows.map((flow) => getComputedStyle(flow).fillOpacity);"
-                         "document.title = tints.indexOf(String(Math.max(...tints)));");
+  const std::string pointed = document_after(
+      page,
+      "const cells = document.querySelectorAll('.match-cell');"
+      "cells[" +
+          std::to_string(strongest.source) +
+          "]"
+          ".dispatchEvent(new PointerEvent('pointerenter'));"
+          "const veils = [...document.querySelectorAll('.match-grid .match-veil')].slice(15);"
+          "const tints = veils.map((veil) => Number(veil.getAttribute('fill-opacity')));"
+          "document.title = tints.indexOf(Math.min(...tints));");
   EXPECT_EQ(times(pointed, "class=\"match-cell match-chosen\""), 1u);
   const double* row = &why.plan[strongest.source * 8];
   const auto most = static_cast<std::size_t>(std::max_element(row, row + 8) - row);

@@ -3,6 +3,7 @@
 
 #include "diml/error.h"
 #include "diml/explain.h"
+#include "placed_grid.h"
 #include "random_grid.h"
 
 namespace diml {
@@ -13,6 +14,7 @@ Explanation unequal() {
   const EmbeddingGrid target = test::random_grid(8, 8, 103);
   MatchParams params;
   params.marginals = MarginalRule::uniform;
+  params.transport.backend = Backend::reference;
   params.transport.lambda = 0.1;
   return explain(source, target, params, {3, 5}, {2, 4});
 }
@@ -51,6 +53,45 @@ TEST(ExplanationJson, ReadBackItIsTheSame) {
     EXPECT_EQ(again.params.transport.lambda, 0.1);
     EXPECT_EQ(again.source, why.source);
   }
+}
+
+TEST(ExplanationJson, HasRegionsThatSumToTheScoreWithTheScatteredRest) {
+  const nlohmann::json json = nlohmann::json::parse(to_json(unequal(), 0));
+  double sum = json.at("scattered");
+  EXPECT_LE(json.at("regions").size(), 6u);
+  for (const auto& region : json.at("regions")) {
+    EXPECT_FALSE(region.at("source").empty());
+    EXPECT_FALSE(region.at("target").empty());
+    sum += region.at("contribution").get<double>();
+  }
+  EXPECT_NEAR(sum, json.at("score").get<double>(), 1e-9);
+}
+
+TEST(ExplanationJson, SaysWhatThePriorDid) {
+  const nlohmann::json without = nlohmann::json::parse(to_json(unequal(), 0));
+  EXPECT_TRUE(without.at("prior").is_null());
+  EXPECT_EQ(without.at("params").at("prior"), "none");
+  MatchParams params;
+  params.prior = Prior::affine;
+  const AffineMap same = {1, 0, 0, 0, 1, 0};
+  const EmbeddingGrid source = test::placed_grid({5, 5}, 24, same, 1);
+  const EmbeddingGrid target = test::placed_grid({5, 5}, 24, same, 2);
+  const Explanation why = explain(source, target, params);
+  const nlohmann::json with = nlohmann::json::parse(to_json(why, 0));
+  EXPECT_EQ(with.at("params").at("prior"), "affine");
+  EXPECT_EQ(with.at("prior").at("rounds"), 3);
+  EXPECT_EQ(with.at("prior").at("trusted"), true);
+  EXPECT_EQ(with.at("prior").at("doubt"), "none");
+  EXPECT_EQ(with.at("prior").at("map").size(), 6u);
+  EXPECT_EQ(to_json(explanation_from_json(with.dump()), 0), to_json(why, 0));
+}
+
+TEST(ExplanationJson, ReadsFilesThatWereWrittenBeforeThereWerePriors) {
+  nlohmann::json json = nlohmann::json::parse(to_json(unequal(), 0));
+  for (const char* name : {"prior", "regions", "scattered"}) json.erase(name);
+  json["params"].erase("prior");
+  const Explanation again = explanation_from_json(json.dump());
+  EXPECT_EQ(to_json(again), to_json(unequal()));
 }
 
 TEST(ExplanationJson, ListsAsManyPairsAsAreWanted) {

@@ -11,27 +11,27 @@
 namespace diml {
 namespace {
 
-std::vector<Solver> solvers() {
-  std::vector<Solver> built;
-  for (const Solver solver : {Solver::reference, Solver::cpu, Solver::exact}) {
-    if (is_available(solver)) built.push_back(solver);
+std::vector<Backend> backends() {
+  std::vector<Backend> built;
+  for (const Backend backend : {Backend::reference, Backend::cpu, Backend::exact}) {
+    if (is_available(backend)) built.push_back(backend);
   }
   return built;
 }
 
 // 3 x 5 against 2 x 4: a transposition cannot pass.
-Explanation unequal(Solver solver, std::uint64_t seed) {
+Explanation unequal(Backend backend, std::uint64_t seed) {
   const EmbeddingGrid source = test::random_grid(15, 8, seed);
   const EmbeddingGrid target = test::random_grid(8, 8, seed + 100);
   MatchParams params;
-  params.transport.solver = solver;
+  params.transport.backend = backend;
   return explain(source, target, params, {3, 5}, {2, 4});
 }
 
 TEST(Explanation, ContributionsOfAllPairsSumToTheScoreAndSharesToOne) {
-  for (const Solver solver : solvers()) {
+  for (const Backend backend : backends()) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const Explanation why = unequal(solver, seed);
+      const Explanation why = unequal(backend, seed);
       ASSERT_EQ(why.pairs.size(), 15u * 8u);
       double sum = 0.0;
       double shares = 0.0;
@@ -52,8 +52,9 @@ TEST(Explanation, ContributionsOfAllPairsSumToTheScoreAndSharesToOne) {
 TEST(Explanation, SaysTheSameAsTheMatchItExplains) {
   const EmbeddingGrid source = test::random_grid(15, 8, 1);
   const EmbeddingGrid target = test::random_grid(8, 8, 101);
-  const StructuralMatch found = match(source, target);
-  const Explanation why = unequal(Solver::reference, 1);
+  const StructuralMatch found =
+      match(source, target, {.transport = {.backend = Backend::reference}});
+  const Explanation why = unequal(Backend::reference, 1);
   EXPECT_EQ(why.score, found.score);
   EXPECT_EQ(why.similarity, found.similarity);
   EXPECT_EQ(why.plan, found.plan.mass);
@@ -67,7 +68,7 @@ TEST(Explanation, SaysTheSameAsTheMatchItExplains) {
 }
 
 TEST(Explanation, PairsComeStrongestFirstAndTheWeakestOfEachSourceCellWeakestFirst) {
-  const Explanation why = unequal(Solver::reference, 2);
+  const Explanation why = unequal(Backend::reference, 2);
   EXPECT_TRUE(std::is_sorted(
       why.pairs.begin(), why.pairs.end(),
       [](const PartPair& x, const PartPair& y) { return x.contribution > y.contribution; }));
@@ -97,9 +98,13 @@ TEST(Explanation, CosineIsThatOfTheGlobalsAndTotalIsWhatSearchRanksBy) {
   params.marginals = MarginalRule::uniform;
   const Explanation why = explain(source, target, params);
   EXPECT_NEAR(why.cosine, 0.5, 1e-6);
-  EXPECT_NEAR(why.mean_similarity, 0.5, 1e-12);
-  EXPECT_NEAR(why.score, 1.0, 1e-6);  // each cell to its own likeness
+  EXPECT_NEAR(why.mean_similarity, 0.5, 1e-7);
+  EXPECT_NEAR(why.score, 1.0, 1e-6);  // each cell to its equal
   EXPECT_NEAR(why.total(), 1.5, 1e-6);
+  const Explanation weighted =
+      explain(source, target, params, {.global = 2.0F, .structural = 0.5F});
+  EXPECT_NEAR(weighted.total(), 2.0 * 0.5 + 0.5 * 1.0, 1e-6);
+  EXPECT_NEAR(explanation_from_json(to_json(weighted)).total(), weighted.total(), 1e-6);
   EXPECT_EQ(why.source, (GridShape{1, 2}));
   EXPECT_NEAR(why.pairs[0].amplified, 2.0, 1e-6);
   EXPECT_NEAR(why.pairs[0].share, 0.5, 1e-6);

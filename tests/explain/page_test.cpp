@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "diml/explain_page.h"
+#include "diml/figure.h"
 #include "random_grid.h"
 
 namespace diml {
@@ -20,7 +20,7 @@ struct Page {
   std::string text() const { return explain_page(why, plain(64, 200), plain(64, 90), params); }
 };
 
-// What stands in the element that begins with `opening`.
+// The content of the element that starts with `opening`.
 std::string inside(const std::string& page, const std::string& opening,
                    const std::string& closing) {
   const std::size_t begin = page.find(opening);
@@ -44,7 +44,7 @@ TEST(ExplainPage, FetchesNothing) {
   for (const char* fetching : {"src=", "<link", "@import", "url(", "fetch(", "import ", "//cdn"}) {
     EXPECT_EQ(text.find(fetching), std::string::npos) << fetching;
   }
-  // The one address that is no picture names a vocabulary, and nobody goes there.
+  // The only address that is not a picture is an XML namespace, which is never fetched.
   std::string rest = text;
   const std::string vocabulary = "http://www.w3.org/2000/svg";
   const std::size_t named = rest.find(vocabulary);

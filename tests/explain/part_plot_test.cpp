@@ -1,4 +1,4 @@
-#include "diml/part_plot.h"
+#include "explain/part_plot.h"
 
 #include <gtest/gtest.h>
 

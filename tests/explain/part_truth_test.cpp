@@ -1,4 +1,4 @@
-#include "diml/part_truth.h"
+#include "explain/part_truth.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 constexpr GridShape kShape{3, 3};
 constexpr std::size_t kCells = 9;
 
-// An image whose cell c shows thing places[c]: each thing is a direction of its own.
+// An image whose cell c shows object places[c]: each object has its own direction.
 std::vector<float> cells_showing(const std::vector<std::size_t>& things, std::size_t dim) {
   std::vector<float> cells(things.size() * dim);
   for (std::size_t c = 0; c < things.size(); ++c) cells[c * dim + things[c]] = 1.0F;
@@ -60,7 +60,7 @@ TEST(PartTruth, KnowsTheRightAnswerOfAHandMadePair) {
     EXPECT_EQ(methods.at(name).within_one, 1.0) << name;
     EXPECT_EQ(methods.at(name).exact_error, 0.0) << name;
   }
-  if (is_available(Solver::exact)) {
+  if (is_available(Backend::exact)) {
     EXPECT_EQ(methods.at("transport, exact solver").exact, 1.0);
   }
   // Only the middle row stays where it was, and nothing of the others comes within one cell.
@@ -81,8 +81,8 @@ TEST(PartTruth, OnlyPartsThatBothImagesShowAreAskedFor) {
 }
 
 TEST(PartTruth, ErrorsCountPairsNotParts) {
-  // In one pair everything is right by position, in the other a third: their shares differ by far
-  // more than eighteen independent answers would say.
+  // By position, all parts of one pair are right and a third of the other: the shares differ far
+  // more than those of eighteen independent answers.
   TurnedPair pair;
   GridSet grids(3, kCells, kCells);
   std::vector<std::size_t> upright(kCells);
@@ -153,7 +153,7 @@ struct Scenes {
         const bool creature = c == image % 2 || c == 4 + image % 2;
         if (creature) {
           cells[c * kDim + label] = 1.0F;
-        } else {  // scenery of this image alone
+        } else {  // scenery of this image only
           cells[c * kDim + 4 + image] = 1.0F;
         }
       }
@@ -167,7 +167,7 @@ TEST(DeletionCurves, TakingAwayWhatCountsHurtsMostAndKeepingItHelpsMost) {
   const Scenes scenes;
   const std::vector<ImagePair> pairs = {{0, 1}, {2, 3}, {4, 5}, {7, 6}};
   CurveParams params;
-  params.matcher = "reference";
+  params.backend = Backend::reference;
   params.distractors = 100;  // all of the other classes
   params.steps = 9;
   const std::vector<Curve> curves =

@@ -6,8 +6,8 @@
 
 namespace diml::test {
 
-// What is wrong with a text as XML: tags that do not nest, attributes without quotes, stray
-// markup. Nothing on a text that is well formed. Knows what Cairo and people write, no DTDs.
+// Errors of a text as XML: tags that do not nest, attributes without quotes, stray markup. Empty
+// for a well-formed text. Does not support DTDs.
 inline std::string fault_of_xml(const std::string& text) {
   std::vector<std::string> open;
   std::size_t roots = 0;

@@ -6,7 +6,8 @@
 
 #include "diml/error.h"
 
-// libFuzzer's entry, around `read(bytes)`. Refusing is right, any other exception is a find.
+// libFuzzer's entry point, around `read(bytes)`. diml::Error is expected; any other exception is a
+// finding.
 #define DIML_FUZZ_TARGET(read)                                                        \
   extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) { \
     try {                                                                             \

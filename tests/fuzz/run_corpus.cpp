@@ -1,4 +1,4 @@
-// Stands in for libFuzzer where there is none: runs a target over every file of some folders.
+// Replaces libFuzzer where it is not available: runs a target on every file of some folders.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -2,12 +2,12 @@
 
 #include <stdexcept>
 
-#include "diml/weights.h"
 #include "fuzz/fuzz_target.h"
+#include "weights/weights.h"
 
 namespace diml::test {
 
-// What a reader lets through must not contradict itself.
+// Weights that a reader accepts must be consistent.
 inline void expect_sound(const Weights& weights) {
   for (const auto& [name, tensor] : weights.tensors) {
     if (tensor.bytes.size() != tensor.count() * size_of(tensor.type)) {

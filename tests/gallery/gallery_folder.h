@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/label_words.h"
 #include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "diml/gallery.h"
@@ -13,7 +14,7 @@
 
 namespace diml::test {
 
-// Generated grids, and galleries that are made of them.
+// Generated grids, and galleries made of them.
 class GalleryFolder : public testing::Test {
  protected:
   static constexpr std::size_t kImages = 60;
@@ -31,7 +32,7 @@ class GalleryFolder : public testing::Test {
             .model = "somewhere/small.safetensors"};
   }
 
-  // Grids [first, first + count) of those that were generated.
+  // Generated grids [first, first + count).
   GridSetView some(std::size_t first, std::size_t count) const {
     GridSetView view = generated_.grids.view();
     view.cells = static_cast<const std::byte*>(view.cells) +
@@ -45,7 +46,8 @@ class GalleryFolder : public testing::Test {
     std::vector<NewItem> made;
     for (std::size_t i = first; i < first + count; ++i) {
       const std::string name = "images/" + std::to_string(i) + ".jpg";
-      made.push_back({name, generated_.labels[i], "{\"number\": " + std::to_string(i) + "}",
+      made.push_back({name, label_word(generated_.labels[i]),
+                      "{\"number\": " + std::to_string(i) + "}",
                       std::vector<std::uint8_t>(i, static_cast<std::uint8_t>(i))});
     }
     return made;

@@ -1,4 +1,5 @@
 #include "diml/gallery.h"
+#include "base/float16.h"
 
 #include <cstring>
 #include <numeric>
@@ -62,7 +63,6 @@ TEST_F(GalleryTest, GivesBackWhatWasAddedAfterReopening) {
   expect_equal_grids(set_of(stored), generated_.grids.view());
   const StoredVectors vectors = snapshot->vectors();
   EXPECT_EQ(vectors.ids, ids);
-  EXPECT_EQ(vectors.labels, generated_.labels);
   EXPECT_EQ(std::memcmp(vectors.globals.data(), generated_.grids.view().globals,
                         kImages * kDim * sizeof(float)),
             0);
@@ -109,7 +109,7 @@ TEST_F(GalleryTest, APathIsThereOnce) {
   expect_refused([&] { add(*gallery, 2, 3); },
                  "images/2.jpg: is in the gallery already: replace it", ErrorKind::conflict);
   EXPECT_EQ(gallery->snapshot()->size(), 3u);
-  // Twice in one call is no better.
+  // The same path twice in one call is refused, too.
   std::vector<NewItem> same = items(5, 2);
   same[1].path = same[0].path;
   expect_refused([&] { gallery->add(same, some(5, 2)); }, "images/5.jpg");
@@ -126,7 +126,8 @@ TEST_F(GalleryTest, APathIsThereOnce) {
 TEST_F(GalleryTest, ALongPathIsAsGoodAsAnother) {
   const std::shared_ptr<GridStore> gallery = create_gallery(folder_ / "g", format());
   std::vector<NewItem> one = items(0, 1);
-  one[0].path = std::string(5000, 'x') + ".jpg";
+  one[0].path = std::string(5000, 'x');
+  one[0].path += ".jpg";  // g++ 12 warns of a sum of the two
   gallery->add(one, some(0, 1));
   EXPECT_EQ(gallery->snapshot()->find(one[0].path), 0);
   EXPECT_EQ(gallery->snapshot()->item(0).path, one[0].path);
@@ -150,9 +151,10 @@ TEST_F(GalleryTest, RefusesWhatDoesNotFit) {
       {.size = 1, .classes = 1, .grid = 3, .dim = kDim, .seed = 0, .type = CellType::float16});
   expect_refused([&] { gallery->add(items(0, 1), others.grids.view()); }, "float32 cells");
   std::vector<NewItem> one = {{.path = "new.jpg", .metadata = "[1, 2]"}};
-  expect_refused([&] { gallery->add(one, some(0, 1)); }, "new.jpg: its metadata is no JSON object");
+  expect_refused([&] { gallery->add(one, some(0, 1)); },
+                 "new.jpg: its metadata is not a JSON object");
   one[0].metadata = "{\"a\": ";
-  expect_refused([&] { gallery->add(one, some(0, 1)); }, "no JSON object");
+  expect_refused([&] { gallery->add(one, some(0, 1)); }, "not a JSON object");
 }
 
 TEST_F(GalleryTest, KnowsAnotherModelAndOtherSettings) {
@@ -178,14 +180,14 @@ TEST_F(GalleryTest, RefusesFoldersThatAreNoGallery) {
   expect_refused([&] { open_gallery(folder_ / "g"); }, "there is no gallery: 'diml index build",
                  ErrorKind::not_found);
   filled();
-  expect_refused([&] { create_gallery(folder_ / "g", format()); }, "is a gallery already: open it",
+  expect_refused([&] { create_gallery(folder_ / "g", format()); }, "is already a gallery: open it",
                  ErrorKind::conflict);
   std::filesystem::create_directory(folder_ / "other");
   write_bytes(folder_ / "other/file", "text");
-  expect_refused([&] { create_gallery(folder_ / "other", format()); }, "is no gallery");
+  expect_refused([&] { create_gallery(folder_ / "other", format()); }, "is not a gallery");
   write_bytes(folder_ / "other/data.mdb", std::string(20000, 'x'));
-  expect_refused([&] { open_gallery(folder_ / "other"); }, "is no gallery of this diml",
-                 ErrorKind::damaged);
+  expect_refused([&] { open_gallery(folder_ / "other"); },
+                 "is not a gallery of this version of diml", ErrorKind::damaged);
   std::filesystem::create_directory(folder_ / "empty");
   create_gallery(folder_ / "empty", format());  // nothing is lost there
 }
@@ -231,7 +233,7 @@ TEST_F(GalleryTest, ManyThreadsReadWhileOneWrites) {
   }
   for (std::size_t round = 0; round < 30 || reads < 30; ++round) {
     const std::size_t first = (10 * (round + 1)) % kImages;
-    // Ids go up, grids go round: an item of id n holds grid n % kImages.
+    // The item of id n holds grid n % kImages.
     add(*gallery, first, 10, Duplicates::replace);
   }
   done = true;

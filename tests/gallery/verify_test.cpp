@@ -1,4 +1,4 @@
-// A byte of the file changes, and verify() says whose it was.
+// A byte of the file changes, and verify() names the damaged item.
 
 #include <cstring>
 
@@ -9,8 +9,7 @@ namespace {
 
 class Verify : public GalleryFolder {
  protected:
-  // Changes one bit of `what` wherever it stands in the file: pages of earlier states are there
-  // too.
+  // Changes one bit of every copy of `what` in the file, which also holds pages of earlier states.
   void damage(const std::string& what) const {
     const std::string path = folder_ / "g/data.mdb";
     std::string bytes = bytes_of(path);
@@ -49,7 +48,7 @@ TEST_F(Verify, FindsTheGridThatChanged) {
   const StoreFaults found = faults();
   EXPECT_EQ(found.damaged, std::vector<std::int64_t>{17});
   EXPECT_EQ(found.faults, std::vector<std::string>{
-                              "item 17: its grid, text or thumbnail is not what was written"});
+                              "item 17: the checksum of its grid, text or thumbnail is wrong"});
 }
 
 TEST_F(Verify, FindsTheGlobalThatChanged) {
@@ -57,7 +56,7 @@ TEST_F(Verify, FindsTheGlobalThatChanged) {
   damage(as_text(some(5, 1).globals, kDim * sizeof(float)));
   const StoreFaults found = faults();
   EXPECT_EQ(found.damaged, std::vector<std::int64_t>{5});
-  EXPECT_EQ(found.faults.at(0), "item 5: its global vector or label is not what was written");
+  EXPECT_EQ(found.faults.at(0), "item 5: the checksum of its global vector or label is wrong");
 }
 
 TEST_F(Verify, FindsTheThumbnailThatChanged) {
@@ -82,7 +81,7 @@ TEST_F(Verify, RemovingWhatIsDamagedMakesItWhole) {
 TEST_F(Verify, WhatAGallerySaysAboutItselfIsCheckedOnOpening) {
   filled();
   damage("\"cells_per_grid\":9");
-  expect_refused([&] { open_gallery(folder_ / "g"); }, "what it says about itself is damaged",
+  expect_refused([&] { open_gallery(folder_ / "g"); }, "its description is damaged",
                  ErrorKind::damaged);
 }
 
@@ -90,7 +89,7 @@ TEST_F(Verify, AFileThatWasCutOffIsRefused) {
   filled();
   const std::string path = folder_ / "g/data.mdb";
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
-  expect_refused([&] { open_gallery(folder_ / "g"); }, "has been cut off", ErrorKind::damaged);
+  expect_refused([&] { open_gallery(folder_ / "g"); }, "is truncated", ErrorKind::damaged);
 }
 
 }  // namespace

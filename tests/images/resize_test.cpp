@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/limited_memory.h"
+#include "base/refusal.h"
 #include "diml/error.h"
 #include "diml/image.h"
+#include "images/png_file.h"
 #include "images/ppm.h"
 
 namespace diml {
@@ -17,7 +20,7 @@ TEST(Resize, AgreesWithPillow) {
   for (const auto& [width, height] : sizes) {
     const std::string name =
         "resized_" + std::to_string(width) + "x" + std::to_string(height) + ".ppm";
-    // One grey level is the promise; the arithmetic is the same, so there is none.
+    // One grey level is allowed; the arithmetic is the same, so there is no difference.
     EXPECT_EQ(
         test::largest_difference(resize(image, width, height), test::read_ppm(test::golden(name))),
         0)
@@ -58,6 +61,57 @@ TEST(CentreCrop, RefusesAnImageThatIsTooSmall) {
   EXPECT_THROW(centre_crop({10, 3, std::vector<std::uint8_t>(90)}, 4), Error);
   EXPECT_THROW(resize({}, 4, 4), Error);
   EXPECT_THROW(resize({1, 1, {1, 2, 3}}, 0, 4), Error);
+}
+
+TEST(ResizeAndCentreCrop, GivesTheSamePixelsAsResizingTheWholeImage) {
+  const Image golden = read_image(test::golden("rgb.png"));
+  for (const auto& [width, height] : std::vector<std::pair<std::size_t, std::size_t>>{
+           {37, 29}, {29, 37}, {1, 9}, {9, 1}, {640, 427}, {131, 521}, {50, 50}, {256, 300}}) {
+    const Image image = resize(golden, width, height);
+    for (const auto& [short_side, size] : std::vector<std::pair<std::size_t, std::size_t>>{
+             {32, 28}, {50, 50}, {256, 224}, {29, 1}, {29, 29}}) {
+      const Image whole = centre_crop(resize_short_side(image, short_side), size);
+      EXPECT_EQ(resize_and_centre_crop(image, short_side, size).pixels, whole.pixels)
+          << width << " x " << height << " to " << short_side << ", " << size;
+    }
+  }
+  EXPECT_THROW(resize_and_centre_crop(golden, 16, 17), Error);
+  EXPECT_THROW(resize_and_centre_crop(golden, 16, 0), Error);
+  EXPECT_THROW(resize_and_centre_crop({}, 16, 16), Error);
+}
+
+constexpr std::size_t kLittle = std::size_t{100} << 20;  // bytes
+
+TEST(ResizeAndCentreCrop, ALineOfPixelsTakesTheMemoryOfItsResult) {
+  if (!test::kMemoryCanBeLimited) GTEST_SKIP() << "memory cannot be limited under this sanitizer";
+  const std::vector<std::uint8_t> wide =
+      test::PngFile(100'000, 1, 1).add_zero_rows(1 + 12'500).bytes();
+  const std::vector<std::uint8_t> tall =
+      test::PngFile(1, 100'000, 1).add_zero_rows(2 * 100'000).bytes();
+  EXPECT_LT(wide.size(), 100u);
+  for (const std::vector<std::uint8_t>& file : {wide, tall}) {
+    EXPECT_EQ(test::stopped_within(kLittle,
+                                   [&] {
+                                     const Image line = decode_image(file);
+                                     const Image crop = resize_and_centre_crop(line, 256, 224);
+                                     if (crop.pixels.size() != 224 * 224 * 3) throw Error("size");
+                                   }),
+              "");
+  }
+}
+
+TEST(Resize, ALineOfPixelsTakesTheMemoryOfItsResult) {
+  if (!test::kMemoryCanBeLimited) GTEST_SKIP() << "memory cannot be limited under this sanitizer";
+  const Image tall{1, 500'000, std::vector<std::uint8_t>(1'500'000, 77)};
+  EXPECT_EQ(test::stopped_within(kLittle, [&] { resize(tall, 224, 224); }), "");
+}
+
+TEST(ResizeShortSide, RefusesAResultOfMorePixelsThanAFileMayHave) {
+  const Image wide{100'000, 1, std::vector<std::uint8_t>(300'000)};
+  test::expect_refused([&] { resize_short_side(wide, 256); },
+                       "an image of 100000 x 1 resized to a short side of 256 has 25600000 x 256 "
+                       "pixels, more than the 178956970 allowed: crop it first",
+                       ErrorKind::out_of_resources);
 }
 
 }  // namespace

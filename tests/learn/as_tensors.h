@@ -14,7 +14,7 @@ inline torch::Tensor tensor_of(const std::vector<double>& values, at::IntArrayRe
   return torch::tensor(values, torch::kFloat64).view(shape);
 }
 
-// What a network would give: leaves of any scale, and the grids made of them.
+// The output of a network: leaf tensors of any scale, and the grids made of them.
 struct Leaves {
   torch::Tensor globals;
   torch::Tensor cells;

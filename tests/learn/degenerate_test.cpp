@@ -118,12 +118,12 @@ TEST(LossTable, UnknownNamesAreAnsweredWithTheNearest) {
 
 TEST(LossTable, WhatMakesNoSenseIsRefused) {
   EXPECT_EQ(refusal({.name = "softmax", .miner = "random"}),
-            "the loss softmax looks at the whole batch and takes no miner: leave the miner out");
+            "the loss softmax uses the whole batch and takes no miner: leave the miner out");
   EXPECT_NE(refusal({.name = "softmax", .numbers = {{"temperature", 0.0}}}), "");
   EXPECT_NE(refusal({.name = "histogram", .numbers = {{"bins", 1.0}}}), "");
   EXPECT_NE(refusal({.name = "margin", .numbers = {{"margin", std::nan("")}}}), "");
   EXPECT_EQ(refusal({.name = "proxynca"}, {.classes = 1}),
-            "the loss proxynca needs at least 2 classes to tell apart, not 1: train on more");
+            "the loss proxynca needs at least 2 classes, not 1: train on more");
 }
 
 TEST(LossTable, LearningRatesAreThoseOfTheMethod) {

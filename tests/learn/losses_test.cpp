@@ -31,7 +31,7 @@ const LossKind& kind_of(const std::string& name) {
                        [&](const LossKind& kind) { return kind.name == name; });
 }
 
-// Where a loss is looked at: everything that it is a function of.
+// The point at which a loss is evaluated: all its inputs.
 struct Point {
   PlainGrids batch;
   std::vector<double> learnt;  // the loss's parameter, if it has one
@@ -41,15 +41,15 @@ struct Point {
   }
 };
 
-// A loss as torch has it and as plain loops have it, at one point. What is constant for the
-// gradient (plans, choices, weights) is found at the point and kept for its neighbours.
+// A loss in torch and in plain loops, at one point. Constants of the gradient (plans, choices,
+// weights) are computed at the point and kept for its neighbours.
 class Comparison {
  public:
   Comparison(const NaiveLoss& naive, Kind kind, std::uint64_t seed)
       : naive_(naive),
         kind_(kind),
         cells_(kind == Kind::global ? 0 : kProxyCells),
-        measure_({.kind = torch_kind(kind), .matcher = "reference"}) {
+        measure_({.kind = torch_kind(kind), .backend = Backend::reference}) {
     LossParams params{.name = naive.name};
     if (naive.name == "softtriple") params.numbers["centers"] = kCenters;
     loss_ = make_loss(params,
@@ -249,7 +249,7 @@ TEST(LossTable, EveryLossHasAFormulaToBeComparedWith) {
   }
 }
 
-// Lengths at D = 128, as the authors' code begins.
+// Lengths at D = 128, as the authors' code initialises them.
 TEST(Proxies, BeginAsTheMethodsSay) {
   const auto length = [](const char* loss) {
     const std::unique_ptr<Loss> made =

@@ -54,7 +54,7 @@ TEST_P(Measure, IsWhatMatchingEveryPairInDoubleGives) {
   const PairMeasure measure({.kind = torch_kind(c.kind),
                              .plan_gradient = c.gradient,
                              .match = match,
-                             .matcher = "reference"});
+                             .backend = Backend::reference});
   const Leaves x(kX);
   const Leaves y(kY);
   const Matrix expected = measured(c.kind, c.what, kX, kY, plans_between(kX, kY, match));
@@ -70,7 +70,7 @@ TEST_P(MeasureOfPairs, IsThatOfAllAtThosePairsWithItsGradient) {
   const PairMeasure measure({.kind = torch_kind(c.kind),
                              .plan_gradient = c.gradient,
                              .match = match,
-                             .matcher = "reference"});
+                             .backend = Backend::reference});
   const auto ask_some = [&](const Leaves& x, const Leaves& y, const torch::Tensor& pairs) {
     return c.what == Local::distance ? measure.distance(x.grids, y.grids, pairs)
                                      : measure.noise(x.grids, y.grids, pairs);
@@ -130,14 +130,14 @@ INSTANTIATE_TEST_SUITE_P(All, Measure,
                          testing::ValuesIn(measure_cases({Local::similarity, Local::distance,
                                                           Local::noise})),
                          name_of_case);
-// There is no similarity of some pairs: no loss asks for it.
+// Similarities of selected pairs do not exist: no loss needs them.
 INSTANTIATE_TEST_SUITE_P(All, MeasureOfPairs,
                          testing::ValuesIn(measure_cases({Local::distance, Local::noise})),
                          name_of_case);
 
 TEST(Measures, TheFastMatcherGivesTheSameToItsPrecision) {
   const PairMeasure fast({.kind = MeasureKind::blended});
-  const PairMeasure slow({.kind = MeasureKind::blended, .matcher = "reference"});
+  const PairMeasure slow({.kind = MeasureKind::blended, .backend = Backend::reference});
   const Leaves x(kX);
   const Leaves y(kY);
   EXPECT_LT((fast.distance(x.grids, y.grids) - slow.distance(x.grids, y.grids))

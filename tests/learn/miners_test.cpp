@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "as_tensors.h"
+#include "base/random.h"
 #include "diml/error.h"
-#include "diml/random.h"
 #include "losses/pairs.h"
 
 namespace diml::learn::test {
@@ -75,7 +75,7 @@ struct PlainBatch {
   }
 };
 
-// Every anchor that has company once, with a positive that is one and a negative that is one.
+// Every anchor with a positive occurs once, with a valid positive and a valid negative.
 void expect_one_each(const PlainBatch& batch, const Mined& mined) {
   const std::vector<IndexPair> positives = list_of(mined.positives);
   const std::vector<IndexPair> negatives = list_of(mined.negatives);
@@ -90,7 +90,7 @@ void expect_one_each(const PlainBatch& batch, const Mined& mined) {
   }
 }
 
-// The rule holds for what was chosen, or for nobody that could have been.
+// The rule holds for the chosen one, or for none of the possible ones.
 template <typename Rule>
 void expect_rule(const std::vector<std::int64_t>& candidates, std::int64_t chosen, Rule rule,
                  int& held) {
@@ -121,7 +121,7 @@ TEST(Miners, SemihardNegativesAreFartherThanThePositiveByLessThanTheMargin) {
     }
   }
   EXPECT_GT(held, 30);
-  EXPECT_LT(held, 180);  // and nobody suits now and then
+  EXPECT_LT(held, 180);  // sometimes none satisfies the rule
 }
 
 TEST(Miners, SofthardPairsOverlapWithTheOtherSide) {
@@ -208,7 +208,7 @@ TEST(Miners, TheDistanceRuleLeavesOutWhatIsBeyondItsUpperBound) {
   const std::map<std::int64_t, double> found = frequencies({1.0, 1.9, 1.1}, {{"upper", 1.4}});
   EXPECT_EQ(found.count(1), 0u);
   EXPECT_EQ(found.size(), 2u);
-  // Nobody within it: any of them.
+  // None within it: any of them.
   EXPECT_EQ(frequencies({1.5, 1.9, 1.7}, {{"upper", 1.4}}).size(), 3u);
 }
 

@@ -35,8 +35,8 @@ struct NaiveLoss {
   double (*value)(const NaiveInput& input);
 };
 
-// Every loss with the numbers of the method, written from its formula: loops, no tricks.
-// softtriple has kCenters centres.
+// Every loss with the method's parameters, written from its formula in plain loops. softtriple has
+// kCenters centres.
 constexpr std::size_t kCenters = 3;
 const std::vector<NaiveLoss>& naive_losses();
 

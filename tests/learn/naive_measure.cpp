@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "diml/random.h"
+#include "base/random.h"
 
 namespace diml::learn::test {
 namespace {
@@ -28,7 +28,7 @@ double variance_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// What diml::match looks at.
+// The input of diml::match.
 struct FloatGrid {
   std::vector<float> cells;
   std::vector<float> global;
@@ -75,8 +75,7 @@ PlainGrids random_grids(std::size_t size, std::size_t cells_per_grid, std::size_
   PlainGrids grids{size, cells_per_grid, dim, {}, {}};
   for (std::size_t k = 0; k < size * dim; ++k) grids.globals.push_back(random.normal());
   for (std::size_t k = 0; k < size * cells_per_grid * dim; ++k) {
-    // Something of the global in every cell, as in an image: without it no marginal is a sensible
-    // one.
+    // A part of the global in every cell, as in an image: otherwise the marginals are degenerate.
     const std::size_t of_global = k / (cells_per_grid * dim) * dim + k % dim;
     grids.cells.push_back(0.5 * grids.globals[of_global] + random.normal());
   }
@@ -105,7 +104,9 @@ Plans plans_between(const PlainGrids& x, const PlainGrids& y, const MatchParams&
     const FloatGrid source(x, i);
     for (std::size_t j = 0; j < y.size; ++j) {
       const FloatGrid target(y, j);
-      plans[i].push_back(match(source.view(), target.view(), params).plan.mass);
+      MatchParams plain = params;
+      plain.transport.backend = Backend::reference;
+      plans[i].push_back(match(source.view(), target.view(), plain).plan.mass);
     }
   }
   return plans;

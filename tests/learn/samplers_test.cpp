@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "diml/error.h"
-#include "diml/learn/sampler.h"
+#include "learn/sampler.h"
 
 namespace diml::learn {
 namespace {

@@ -106,7 +106,7 @@ TEST(UnrolledPlans, OfAPairAndTheirGradientDoNotDependOnThePairsBesideIt) {
 
 TEST(UnrolledPlans, HaveTheGradientThatAutogradFindsThroughTheSameIterations) {
   const Problem problem(torch::kFloat64);
-  // The second one ends some pairs and cuts others off.
+  // With the second one some pairs converge and others reach the limit.
   for (const int most : {1000, 20}) {
     TransportParams params = usual();
     params.max_iterations = most;
@@ -195,7 +195,7 @@ TEST(UnrolledPlans, WithoutRoomForThemAreRefusedBeforeTheyBegin) {
     measure.similarity(many.grids, many.grids);
     return measure.unrolled_memory();
   };
-  EXPECT_EQ(ask(50).find("unrolled plans take at most 101 MB for 3600 pairs of 9 and 9 cells in 50 "
+  EXPECT_EQ(ask(50).find("unrolled plans need at most 101 MB for 3600 pairs of 9 and 9 cells in 50 "
                          "iterations; cpu has "),
             0u)
       << ask(50);

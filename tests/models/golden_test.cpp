@@ -16,11 +16,11 @@ TEST_P(Golden, EveryLayerAgreesWithNumPy) {
   const Model model = generated_model(architecture, stride_place_from(form));
   const std::vector<float> pixels =
       generated("input", 2 * 3 * kHeight * kWidth, [](double u) { return 2.0 * u - 1.0; });
-  for (const Backend& backend : kBackends) {
-    const double error = largest_error(backend, model, pixels, 2, golden(architecture + "_" + form),
+  for (const Runtime& runtime : kRuntimes) {
+    const double error = largest_error(runtime, model, pixels, 2, golden(architecture + "_" + form),
                                        Precision::float32);
-    EXPECT_LT(error, 1e-4) << backend.name;
-    RecordProperty(std::string("error_") + backend.name, std::to_string(error));
+    EXPECT_LT(error, 1e-4) << runtime.name;
+    RecordProperty(std::string("error_") + runtime.name, std::to_string(error));
   }
 }
 
@@ -29,11 +29,11 @@ TEST_P(Golden, BFloat16StaysNear) {
   const Model model = generated_model(architecture, stride_place_from(form));
   const std::vector<float> pixels =
       generated("input", 2 * 3 * kHeight * kWidth, [](double u) { return 2.0 * u - 1.0; });
-  for (const Backend& backend : kBackends) {
-    const double error = largest_error(backend, model, pixels, 2, golden(architecture + "_" + form),
+  for (const Runtime& runtime : kRuntimes) {
+    const double error = largest_error(runtime, model, pixels, 2, golden(architecture + "_" + form),
                                        Precision::bfloat16);
-    EXPECT_LT(error, 0.1) << backend.name;
-    EXPECT_GT(error, 1e-4) << backend.name << " did not compute in bfloat16";
+    EXPECT_LT(error, 0.1) << runtime.name;
+    EXPECT_GT(error, 1e-4) << runtime.name << " did not compute in bfloat16";
   }
 }
 

@@ -1,5 +1,5 @@
 // Real weights on each backend, every layer against a forward pass in NumPy, float64. The weights
-// are not ours to keep here: they are fetched.
+// are not part of the repository: they are fetched.
 
 #include "models/fetched_weights.h"
 #include "models/generated_model.h"
@@ -21,11 +21,11 @@ TEST_P(ImageNet, EveryLayerAgreesWithNumPy) {
     pixels[i] = static_cast<float>(255.0 * static_cast<double>(raw[i]) -
                                    model.preprocessing.mean[i / (kHeight * kWidth)]);
   }
-  for (const Backend& backend : kBackends) {
-    EXPECT_LT(largest_error(backend, model, pixels, 1, golden("imagenet_resnet50_" + GetParam()),
+  for (const Runtime& runtime : kRuntimes) {
+    EXPECT_LT(largest_error(runtime, model, pixels, 1, golden("imagenet_resnet50_" + GetParam()),
                             Precision::float32),
               1e-4)
-        << backend.name;
+        << runtime.name;
   }
 }
 

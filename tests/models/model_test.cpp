@@ -1,4 +1,4 @@
-#include "diml/model.h"
+#include "models/model.h"
 
 #include <cmath>
 
@@ -69,6 +69,41 @@ TEST(Models, ComeBackFromDiskAsTheyWere) {
   expect_same_tensors(model, back);
 }
 
+TEST(Models, KeepTheirCalibrationAndItsEvidence) {
+  const TemporaryFolder folder;
+  Model model = make_model("small", StridePlace::in_3x3, 8, 5);
+  EXPECT_FALSE(model.calibration);
+  Calibration calibration;
+  calibration.grid = 7;
+  calibration.lambda = 0.035;
+  calibration.structural_weight = 2.0;
+  calibration.rerank = 50;
+  calibration.criterion = "map_at_r";
+  calibration.value = 31.25;
+  calibration.paper = 30.125;
+  calibration.gain_error = 0.1;
+  calibration.images = 5864;
+  calibration.classes = 100;
+  calibration.folds = 5;
+  calibration.data = "cub200";
+  model.calibration = calibration;
+  save_model(folder / "m.safetensors", model);
+  const Model back = load_model(folder / "m.safetensors");
+  ASSERT_TRUE(back.calibration);
+  EXPECT_EQ(*back.calibration, calibration);
+  EXPECT_EQ(setting_text(calibration), "grid 7, lambda 0.035, structural weight 2, K 50");
+}
+
+TEST(Models, ADamagedCalibrationIsRefused) {
+  std::map<std::string, std::string> text = to_text(Calibration{});
+  EXPECT_EQ(calibration_from(text), Calibration{});
+  EXPECT_FALSE(calibration_from({{"resize", "256"}}));
+  for (const char* wrong : {"-1", "many", "", "1e9"}) {
+    text["calibration.lambda"] = wrong;
+    EXPECT_THROW((void)calibration_from(text), Error) << wrong;
+  }
+}
+
 TEST(Models, ProjectionsBeginAsPyTorchsLinearLayersDo) {
   Model model = make_model("small", StridePlace::in_3x3, 0, 1);
   add_projection(model, 64, 7);
@@ -99,7 +134,7 @@ TEST(Models, WithoutOurMetadataTellHowToBringThemIn) {
   write_safetensors(folder / "theirs.safetensors", weights);
   EXPECT_EQ(message_of([&] { load_model(folder / "theirs.safetensors"); }),
             (folder / "theirs.safetensors") +
-                ": does not say how its network looks: bring it in with 'diml weights import'");
+                ": does not name its architecture: import it with 'diml weights import'");
 }
 
 TEST(Models, AMissingOrMisshapenArrayIsNamed) {
@@ -247,12 +282,12 @@ TEST(Preprocessing, BadValuesAreToldWithTheRemedy) {
             "resize larger or crop smaller");
   EXPECT_EQ(message({{"crop", "wide"}}),
             "preprocessing: crop must be a number of pixels, not 'wide'");
-  EXPECT_EQ(message({{"channels", "hsv"}}),
-            "preprocessing: channels are 'rgb' or 'bgr', not 'hsv'");
+  EXPECT_EQ(message({{"channels", "hsv"}}), "preprocessing: unknown channels 'hsv': rgb or bgr");
   EXPECT_EQ(message({{"std", "1 0 1"}}),
             "preprocessing: mean and std must be finite, and std above 0");
-  EXPECT_EQ(message({{"colour", "1"}}),
-            "preprocessing: there is no 'colour': resize, crop, channels, mean, std are");
+  EXPECT_EQ(
+      message({{"colour", "1"}}),
+      "preprocessing: there is no 'colour': the names are resize, crop, channels, mean and std");
 }
 
 }  // namespace

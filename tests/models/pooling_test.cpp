@@ -1,12 +1,12 @@
-#include "diml/grid_pooling.h"
+#include "models/grid_pooling.h"
 
 #include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "diml/error.h"
-#include "diml/random.h"
 
 namespace diml::test {
 namespace {

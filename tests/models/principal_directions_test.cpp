@@ -1,4 +1,4 @@
-#include "diml/principal_directions.h"
+#include "models/principal_directions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "base/refusal.h"
-#include "diml/random.h"
 
 namespace diml::test {
 namespace {
@@ -72,8 +72,7 @@ double trace_of(const Doubles& matrix, std::size_t dim) {
   return sum;
 }
 
-// Eigenvalues, falling, by turning one pair of axes after the other until nothing is left between
-// any two of them.
+// Eigenvalues in descending order, by Jacobi rotations.
 Doubles plain_eigenvalues(Doubles matrix, std::size_t dim) {
   const auto at = [&](std::size_t i, std::size_t j) -> double& { return matrix[i * dim + j]; };
   for (int sweep = 0; sweep < 30; ++sweep) {
@@ -103,7 +102,7 @@ Doubles plain_eigenvalues(Doubles matrix, std::size_t dim) {
   return values;
 }
 
-// What these rows keep of a moment, by the definition.
+// The part of a moment that these rows keep, by the definition.
 double kept_by(const PrincipalDirections& directions, const Doubles& moment) {
   const std::size_t dim = directions.dim;
   double kept = 0.0;
@@ -287,7 +286,7 @@ TEST(PrincipalDirections, RefuseWhatThereIsNot) {
   expect_refused([&] { principal_directions(some, {.count = 6}); }, "have 1 to 5");
   expect_refused([&] { principal_directions(some, {.count = 0}); }, "not 0");
   expect_refused([] { principal_directions(SecondMoment(5), {.count = 2}); },
-                 "no vectors but zero");
+                 "all vectors are zero");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Networks of others as TorchScript programs (tools/make_torchscript_golden.py).
+// Networks of other programs as TorchScript (tools/make_torchscript_golden.py).
 
 #include <cmath>
 #include <filesystem>
@@ -10,9 +10,9 @@
 #include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
-#include "diml/learn/torch_network.h"
 #include "diml/network.h"
-#include "diml/open_network.h"
+#include "engine/open_network.h"
+#include "learn/torch_network.h"
 
 namespace diml::test {
 namespace {
@@ -26,9 +26,7 @@ std::string program(const std::string& name) {
 
 OpenedNetwork open(const std::string& path,
                    const std::map<std::string, std::string>& preprocessing = {}) {
-  OpenNetworkParams params;
-  params.preprocessing = preprocessing;
-  return open_network(path, params);
+  return open_network({.model = path, .preprocessing = preprocessing});
 }
 
 std::string shape_refusal(const std::string& name) {
@@ -36,9 +34,9 @@ std::string shape_refusal(const std::string& name) {
       [&] { load_torchscript_network(program(name), {})->output_shape(kHeight, kWidth); });
 }
 
-// The largest difference to what PyTorch answered in evaluation mode.
+// The largest difference from PyTorch's output in evaluation mode.
 double largest_error(Precision precision, std::size_t batch) {
-  NetworkParams params;
+  EmbeddingParams params;
   params.precision = precision;
   const std::unique_ptr<Network> network = load_torchscript_network(program("map"), params);
   const MapShape shape = network->output_shape(kHeight, kWidth);
@@ -77,10 +75,10 @@ TEST(TorchScript, RunsInBfloat16) {
 
 TEST(TorchScript, WhatIsNoMapIsToldInOneLine) {
   EXPECT_EQ(shape_refusal("vector"),
-            "the network gives [1, 3] where a map [images, channels, height, width] is wanted: "
+            "the network gives [1, 3] where a map [images, channels, height, width] is needed: "
             "leave out its pooling and its classifier");
   EXPECT_EQ(shape_refusal("pair"),
-            "the TorchScript program gives a Tuple where one tensor, the map, is wanted");
+            "the TorchScript program gives a Tuple where one tensor, the map, is needed");
   EXPECT_EQ(shape_refusal("four"),
             "the TorchScript program fails on images [1, 3, 48, 32]: shape '[1, 7]' is invalid for "
             "input of size 4608");

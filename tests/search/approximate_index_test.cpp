@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <numeric>
 
+#include "base/refusal.h"
+#include "base/temporary_folder.h"
+#include "diml/generated.h"
 #include "diml/searcher.h"
 #if DIML_HAS_GALLERY
 #include "gallery/gallery_folder.h"
@@ -17,7 +20,7 @@ TEST(ApproximateIndex, KindsHaveNames) {
   for (const IndexKind kind : {IndexKind::hnsw, IndexKind::ivf_pq}) {
     EXPECT_EQ(index_kind_from(name_of(kind)), kind);
   }
-  expect_refused([] { index_kind_from("flat"); }, "no kind of index 'flat': hnsw or ivf-pq");
+  expect_refused([] { index_kind_from("flat"); }, "unknown kind of index 'flat': hnsw or ivf-pq");
   EXPECT_EQ(has_approximate_index(), DIML_HAS_FAISS != 0);
 }
 

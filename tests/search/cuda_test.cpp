@@ -1,11 +1,11 @@
-// What a card finds is what the CPU finds. Skipped where there is no card.
+// A GPU finds the same as the CPU. Skipped if there is no GPU.
 #include <cmath>
 #include <set>
 
 #include <gtest/gtest.h>
 
-#include "diml/cuda_matcher.h"
 #include "diml/retriever.h"
+#include "match/match_on_device.h"
 #include "random_grid.h"
 
 namespace diml {
@@ -18,8 +18,8 @@ class CudaRetrieval : public testing::Test {
   }
 };
 
-// What it is compared with.
-const char* other() { return simd_targets().empty() ? "reference" : "cpu"; }
+// The reference of the comparison.
+Backend other() { return fastest_of_one_pair(); }
 
 // The same scores, and the same ids wherever rounding cannot change the order.
 void expect_alike(const Ranking& found, const Ranking& expected, float tolerance) {
@@ -47,9 +47,9 @@ TEST_F(CudaRetrieval, TheFirstStageFindsWhatTheCpuFinds) {
       for (const std::size_t asked : {std::size_t{1}, std::size_t{17}, std::size_t{300}}) {
         const GridSet queries = test::random_set(asked, 1, dim, 2);
         for (const std::size_t depth : {std::size_t{1}, std::size_t{100}, std::size_t{1000}}) {
-          expect_alike(Retriever(gallery.view(), {}, "cuda").candidates(queries.view(), depth),
-                       Retriever(gallery.view(), {}, other()).candidates(queries.view(), depth),
-                       2e-6f);
+          expect_alike(
+              Retriever(gallery.view(), {}, Backend::cuda).candidates(queries.view(), depth),
+              Retriever(gallery.view(), {}, other()).candidates(queries.view(), depth), 2e-6f);
         }
       }
     }
@@ -66,7 +66,7 @@ TEST_F(CudaRetrieval, AnExcludedIdIsNotFoundAndAPartOfASetIsAGallery) {
   }
   const GridSelection part(set.view(), odd);
   for (const GridSelection& gallery : {GridSelection(set.view()), part}) {
-    const Retriever cuda(gallery, {}, "cuda");
+    const Retriever cuda(gallery, {}, Backend::cuda);
     const Retriever cpu(gallery, {}, other());
     expect_alike(cuda.candidates(set.view(), 40, own), cpu.candidates(set.view(), 40, own), 2e-6f);
     const Ranking found = cuda.candidates(set.view(), 40, own);
@@ -89,16 +89,16 @@ TEST_F(CudaRetrieval, RankingTheWholeGalleryStructurallyIsWhatTheCpuRanks) {
     }
     const GridSelection part(set.view(), odd);
     for (const GridSelection& gallery : {GridSelection(set.view()), part}) {
-      expect_alike(Retriever(gallery, params, "cuda").structural_candidates(set.view(), 30, own),
-                   Retriever(gallery, params, other()).structural_candidates(set.view(), 30, own),
-                   2e-5f);
+      expect_alike(
+          Retriever(gallery, params, Backend::cuda).structural_candidates(set.view(), 30, own),
+          Retriever(gallery, params, other()).structural_candidates(set.view(), 30, own), 2e-5f);
     }
   }
 }
 
 TEST_F(CudaRetrieval, AQuerysListIsBitEqualWhateverElseIsAsked) {
   const GridSet set = test::random_set(5000, 1, 128, 5);
-  const Retriever retriever(set.view(), {}, "cuda");
+  const Retriever retriever(set.view(), {}, Backend::cuda);
   const Ranking together = retriever.candidates(set.view(), 50);
   for (const std::int64_t id : {std::int64_t{0}, std::int64_t{77}, std::int64_t{4999}}) {
     const Ranking alone = retriever.candidates(GridSelection(set.view(), std::span(&id, 1)), 50);
@@ -114,7 +114,7 @@ TEST_F(CudaRetrieval, KeptGridsScoreAsOthersDo) {
   const GridSet targets = test::random_set(300, 16, 128, 7);
   std::vector<Pair> pairs;
   for (std::int64_t k = 0; k < 900; ++k) pairs.push_back({k % 20, k * 7 % 300});
-  const auto matcher = make_matcher("cuda");
+  const auto matcher = make_matcher(Backend::cuda);
   std::vector<float> expected(pairs.size());
   std::vector<float> scores(pairs.size());
   const PairBatch batch{sources.view(), targets.view(), pairs};

@@ -116,7 +116,7 @@ TEST(ExactSource, RefusesWhatDoesNotFit) {
   EXPECT_EQ(stage->nearest({{gallery.data(), 5, 8}, 0}).depth, 0u);
 }
 
-// Fewer queries than threads share the gallery out among the threads.
+// With fewer queries than threads, the threads divide the gallery.
 TEST(ExactSource, OneQueryHasTheSameListOnAnyNumberOfThreadsAndInAnyCompany) {
   constexpr std::size_t kDim = 33;
   for (const std::size_t size : {1u, 2u, 9u, 100u, 1003u}) {

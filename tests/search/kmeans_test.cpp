@@ -1,4 +1,4 @@
-#include "diml/kmeans.h"
+#include "search/kmeans.h"
 
 #include <random>
 #include <set>
@@ -61,8 +61,8 @@ TEST(KMeans, IdenticalPointsShareTheFirstCluster) {
 }
 
 TEST(KMeans, AClusterThatIsLeftEmptyTakesAVectorFarFromItsOwnCentre) {
-  // Eight in one place, and two near each other: who starts with two of the eight has a cluster to
-  // spare, and tells the two apart with it.
+  // Eight equal points, and two near each other: an initialisation with two of the eight has a
+  // spare cluster, and uses it to separate the two.
   std::vector<float> points;
   for (int k = 0; k < 8; ++k) points.insert(points.end(), {1.0f, 0.0f});
   points.insert(points.end(), {0.0f, 1.0f, -0.6f, 0.8f});

@@ -1,4 +1,4 @@
-// Changes are taken in one by one, and the lists are those of a fresh start.
+// Incremental updates give the same lists as a new source.
 
 #include "live_candidates.h"
 
@@ -72,7 +72,7 @@ TEST_P(Live, ABaseWithChangesGivesTheListsOfAnExactStart) {
   store_->remove(Ids{4, 229});
   live = live->next(*store_->snapshot());
   expect_alike(*live, LiveCandidates(*store_->snapshot(), 1));
-  // A process that begins now with the same base finds the same.
+  // A process that starts now with the same base finds the same.
   expect_alike(*live, LiveCandidates(base, *store_->snapshot(), 1));
 }
 
@@ -94,7 +94,7 @@ TEST_P(Live, AnExcludedIdIsLeftOutWhereverItLies) {
   }
 }
 
-// A store of its own kind: it forwards to another, and counts what is read.
+// A store that forwards to another one and counts reads.
 struct Counted {
   std::size_t visited = 0;
 };
@@ -116,8 +116,9 @@ class CountingSnapshot final : public GridSnapshot {
     return inner_->thumbnail(id);
   }
   GridView grid(std::int64_t id) const override { return inner_->grid(id); }
+  const float* global(std::int64_t id) const override { return inner_->global(id); }
   void visit(std::int64_t first, const Visitor& visitor) const override {
-    inner_->visit(first, [&](std::int64_t id, std::int64_t label, const void* global) {
+    inner_->visit(first, [&](std::int64_t id, std::string_view label, const void* global) {
       ++counted_.visited;
       return visitor(id, label, global);
     });
@@ -145,6 +146,7 @@ class CountingStore final : public GridStore {
                                 Duplicates duplicates) override {
     return inner_->add(items, grids, duplicates);
   }
+  void update(std::span<const ItemUpdate> updates) override { inner_->update(updates); }
   void remove(std::span<const std::int64_t> ids) override { inner_->remove(ids); }
   Space space() const override { return inner_->space(); }
 

@@ -1,4 +1,4 @@
-#include "diml/rank.h"
+#include "diml/candidates.h"
 
 #include <limits>
 

@@ -43,11 +43,11 @@ TEST(Reranked, WeightsSayHowMuchEachSimilarityCounts) {
   EXPECT_EQ(reranked(scored, 0, 4, {1.0f, 0.25f}), (Ids{10, 20, 40, 30}));  // .925 .875 .75 .825
 }
 
-// Why a table made so cannot show what K does to the first place.
+// Therefore such a table cannot show the effect of K on P@1.
 TEST(Reranked, CutListsBeginAlikeForEveryK) {
   const ScoredRanking scored = hand_made();
   EXPECT_EQ(reranked_and_cut(scored, 0, 0, 4), (Ids{10, 20, 30, 40}));
-  // 40 comes from behind and stands there twice, 10 is displaced and gone.
+  // 40 moves to the front and is in the list twice; 10 is displaced and missing.
   EXPECT_EQ(reranked_and_cut(scored, 0, 1, 4), (Ids{40, 20, 30, 40}));
   EXPECT_EQ(reranked_and_cut(scored, 0, 2, 4), (Ids{40, 20, 30, 40}));
   EXPECT_EQ(reranked_and_cut(scored, 0, 4, 4), reranked(scored, 0, 4));
@@ -68,7 +68,7 @@ TEST(Retriever, TheWholeGalleryIsRankedByCosinePlusStructuralSimilarity) {
   std::vector<std::int64_t> odd;
   for (std::int64_t id = 1; id < 60; id += 2) odd.push_back(id);
   const std::vector<std::int64_t> asked = {4, 7};
-  const Retriever retriever(GridSelection(set.view(), odd), {}, "reference");
+  const Retriever retriever(GridSelection(set.view(), odd), {}, Backend::reference);
   const Ranking found = retriever.structural_candidates({set.view(), asked}, 8, asked);
   ASSERT_EQ(found.depth, 8u);
   for (std::size_t q = 0; q < asked.size(); ++q) {
@@ -77,7 +77,10 @@ TEST(Retriever, TheWholeGalleryIsRankedByCosinePlusStructuralSimilarity) {
     for (const std::int64_t id : odd) {
       const GridView other = set[static_cast<std::size_t>(id)];
       const double cosine = std::inner_product(query.global, query.global + 12, other.global, 0.0);
-      if (id != asked[q]) expected.push_back({-(cosine + match(query, other).score), id});
+      if (id != asked[q])
+        expected.push_back(
+            {-(cosine + match(query, other, {.transport = {.backend = Backend::reference}}).score),
+             id});
     }
     std::sort(expected.begin(), expected.end());
     for (std::size_t k = 0; k < found.depth; ++k) {
@@ -116,7 +119,7 @@ TEST(Retriever, AHeadLongerThanTheGalleryIsTheWholeGallery) {
   EXPECT_EQ(reranked(scored, 3, 7).front(), 3);  // nothing is excluded: an image finds itself
 }
 
-// The same lists as from a set that holds nothing but the gallery, under the numbers of the whole.
+// The same lists as from a set with only the gallery, with ids of the whole set.
 TEST(Retriever, APartOfASetIsAGalleryUnderTheNumbersOfTheSet) {
   const GridSet set = test::random_set(20, 4, 8, 3);
   const Ids ids = {2, 3, 7, 11, 12, 19};

@@ -40,7 +40,8 @@ TEST_F(SearcherTest, FindsWhatTheRetrieverFinds) {
       EXPECT_EQ(hit.structural.has_value(), k < 20);
       EXPECT_EQ(hit.total, hit.global + hit.structural.value_or(0.0F));
       EXPECT_EQ(hit.item.path, "images/" + std::to_string(hit.item.id) + ".jpg");
-      EXPECT_EQ(hit.item.label, generated_.labels[static_cast<std::size_t>(hit.item.id)]);
+      EXPECT_EQ(hit.item.label,
+                label_word(generated_.labels[static_cast<std::size_t>(hit.item.id)]));
       const auto ranked = scored.ranking.ids_of(q);
       const auto place = static_cast<std::size_t>(
           std::find(ranked.begin(), ranked.end(), hit.item.id) - ranked.begin());
@@ -50,6 +51,20 @@ TEST_F(SearcherTest, FindsWhatTheRetrieverFinds) {
       }
     }
   }
+}
+
+TEST_F(SearcherTest, ANewLabelIsSeenByTheNextSearch) {
+  const std::shared_ptr<GridStore> gallery = filled();
+  const Searcher search(gallery);
+  const std::vector<Hit> before = search.search(some(8, 1), 10)[0];
+  const std::vector<ItemUpdate> update = {{.id = 8, .label = "pug", .metadata = "{\"a\": 2}"}};
+  gallery->update(update);
+  const std::vector<Hit> after = search.search(some(8, 1), 10)[0];
+  EXPECT_EQ(ids_of(after), ids_of(before));
+  EXPECT_EQ(after[0].item.label, "pug");
+  EXPECT_EQ(after[0].item.metadata, "{\"a\":2}");
+  EXPECT_EQ(after[0].total, before[0].total);
+  EXPECT_EQ(search.size(), kImages);
 }
 
 TEST_F(SearcherTest, AnImageOfTheGalleryFindsItselfUnlessExcluded) {

@@ -52,6 +52,9 @@ class WithStore : public testing::TestWithParam<StoreKind> {
         store_(GetParam().make(folder_ / "store",
                                {.cells_per_grid = 9, .dim = kDim, .type = CellType::float16})) {}
 
+  std::string label(std::size_t i) const {
+    return "class " + std::to_string(generated_.labels[i % kImages]);
+  }
   GridView grid(std::size_t i) const { return generated_.grids[i % kImages]; }
 
   // Grids [first, first + count), under paths of their numbers.
@@ -60,7 +63,7 @@ class WithStore : public testing::TestWithParam<StoreKind> {
     std::vector<NewItem> items;
     std::vector<GridView> grids;
     for (std::size_t i = first; i < first + count; ++i) {
-      items.push_back({.path = std::to_string(i), .label = generated_.labels[i % kImages]});
+      items.push_back({.path = std::to_string(i), .label = label(i)});
       grids.push_back(grid(i));
     }
     return store_->add(items, set_of(grids), duplicates);

@@ -1,4 +1,4 @@
-// What goes wrong on the server's side: an answer of 500 and above, and a line in the log.
+// Errors of the server: an answer of 500 and above, and a line in the log.
 
 #include <csignal>
 #include <fstream>
@@ -27,7 +27,7 @@ class Failures : public ServedGallery {
     };
     serve(params);
   }
-  ~Failures() override { server_.reset(); }  // it logs into what is gone after this
+  ~Failures() override { server_.reset(); }  // before the members that it logs into
 
   std::vector<std::string> lines() const {
     const std::lock_guard lock(mutex_);
@@ -38,7 +38,7 @@ class Failures : public ServedGallery {
   std::vector<std::string> lines_;
 };
 
-// Changes the last byte of `what` wherever it stands in a file that is mapped.
+// Changes the last byte of every copy of `what` in a mapped file.
 void damage(const std::string& path, const std::string& what) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -53,9 +53,9 @@ TEST_F(Failures, ADamagedRecordIsNamedToTheClientAndInTheLog) {
   damage(folder_ / "g/data.mdb", "critters/13.jpg{");
   expect_refused(client().get("/v1/items/13"), 500, "item 13 is damaged");
   ASSERT_EQ(lines().size(), 1u);
-  EXPECT_EQ(lines()[0].find("GET /v1/items/13 500: "), 0u) << lines()[0];
+  EXPECT_EQ(lines()[0].find("GET /v1/items/13 500 ["), 0u) << lines()[0];
   EXPECT_NE(lines()[0].find("item 13 is damaged"), std::string::npos) << lines()[0];
-  // Others are none the worse for it.
+  // Other items are not affected.
   EXPECT_EQ(got("/v1/items/12").at("id"), 12);
 }
 
@@ -70,11 +70,16 @@ TEST_F(Failures, ADiskThatIsFullIsNotTheClientsFault) {
       client().post("/v1/items", {{"image", photo(2), "new.jpg", "image/jpeg"}});
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, ignored);
-  expect_refused(answer, 503, "make room on the disk");
+  expect_refused(answer, 507, "there is no room for changes of the gallery");
+  EXPECT_EQ(answer->body.find(folder_.path()), std::string::npos) << answer->body;
   ASSERT_EQ(lines().size(), 1u);
-  EXPECT_EQ(lines()[0].find("POST /v1/items 503: "), 0u) << lines()[0];
+  EXPECT_EQ(lines()[0].find("POST /v1/items 507 ["), 0u) << lines()[0];
+  EXPECT_NE(lines()[0].find("free some disk space"), std::string::npos) << lines()[0];
+  EXPECT_EQ(got("/readyz").at("writing"), "fails: there is no room on the disk");
+  EXPECT_EQ(metric("diml_writing_fails"), 1.0);
   EXPECT_EQ(client().post("/v1/items", {{"image", photo(2), "new.jpg", "image/jpeg"}})->status,
             201);
+  EXPECT_EQ(got("/readyz").at("writing"), "works");
 }
 
 TEST_F(Failures, WhatTheClientDidWrongIsNotLogged) {

@@ -17,7 +17,7 @@ struct Sample {
   static constexpr const char* kExample = "{}";
 
   std::size_t count = 3;
-  std::int64_t label = -1;
+  std::optional<std::string> label;
   double share = 0.5;
   Plan plan = Plan::entropic;
   std::string path;
@@ -26,7 +26,7 @@ struct Sample {
   template <class Fields>
   void list(Fields& fields) {
     fields.whole("count", count, {1, 9}, "How many");
-    fields.integer("label", label, "Which");
+    fields.label("label", label, "Which");
     fields.number("share", share, {0.0, 1.0}, "How much");
     fields.choice("plan", plan, {Choice<Plan>{"entropic", Plan::entropic}, {"exact", Plan::exact}},
                   "By what");
@@ -56,7 +56,7 @@ TEST(Fields, AreReadFromNumbersAndFromText) {
     Sample read({});
     ASSERT_EQ(fault(fields, read), "");
     EXPECT_EQ(read.count, 7u);
-    EXPECT_EQ(read.label, 5);
+    EXPECT_EQ(read.label, "5");
     EXPECT_EQ(read.share, 0.25);
     EXPECT_EQ(read.plan, Plan::exact);
     EXPECT_EQ(read.path, "a");
@@ -68,7 +68,7 @@ TEST(Fields, ThatAreLeftOutOrNullKeepTheirDefaults) {
     Sample read({});
     ASSERT_EQ(fault(fields, read), "");
     EXPECT_EQ(read.count, 3u);
-    EXPECT_EQ(read.label, -1);
+    EXPECT_EQ(read.label, std::nullopt);
     EXPECT_EQ(read.plan, Plan::entropic);
   }
 }
@@ -79,12 +79,13 @@ TEST(Fields, ThatCannotBeAreRefusedByName) {
       {{{"count", 10}}, "'count' must be a whole number from 1 to 9"},
       {{{"count", 1.5}}, "'count' must be a whole number from 1 to 9"},
       {{{"count", "1x"}}, "'count' must be a whole number from 1 to 9"},
-      {{{"label", 18446744073709551615ULL}}, "'label' must be a whole number"},
+      {{{"label", 1.5}}, "'label' must be a word, a whole number or null"},
+      {{{"label", std::string(2000, 'x')}}, "'label' must be a word of up to 1024 bytes"},
       {{{"share", "nan"}}, "'share' must be a number from 0 to 1"},
       {{{"plan", "magic"}}, "'plan' must be one of entropic, exact"},
       {{{"path", "longer"}}, "'path' must be text of up to 5 bytes"},
       {{{"extra", {1}}}, "'extra' must be a JSON object"},
-      // A name that nobody knows comes first, whatever else is wrong.
+      // An unknown name is reported before other errors.
       {{{"count", 0}, {"cuont", 1}},
        "there is no field 'cuont': count, label, share, plan, path, extra"},
   };
@@ -124,10 +125,10 @@ TEST(Fields, OfFilesAndOfTextAreNotTakenForEachOther) {
     return "";
   };
   EXPECT_EQ(line(Json::object(), {files[1]}), "");
-  EXPECT_EQ(line(Json::object(), files), "'top' is no file");
+  EXPECT_EQ(line(Json::object(), files), "'top' is not a file");
   EXPECT_EQ(line({{"image", "5"}}, {}), "'image' must be a file");
   EXPECT_EQ(line({{"query", 5}}, {files[1]}), "send 'query' once: as a file, as an id or as cells");
-  EXPECT_EQ(line(Json::object(), {files[1], files[1]}), "'image' stands in the form twice");
+  EXPECT_EQ(line(Json::object(), {files[1], files[1]}), "'image' is in the form twice");
 }
 
 TEST(Answers, AreWrittenWithAllTheirFieldsInOrder) {
@@ -135,8 +136,9 @@ TEST(Answers, AreWrittenWithAllTheirFieldsInOrder) {
   EXPECT_EQ(json_of(RerankedAnswer{{ranked}, 1e-300}),
             R"({"order":[{"rank":1,"first_rank":2,"id":null,"global":0.1,"structural":1,)"
             R"("total":null}],"seconds":1e-300})");
-  EXPECT_EQ(json_of(ItemAnswer{-5, "a\"\n\xff", 7, {R"({"b":[1]})"}}),
-            "{\"id\":-5,\"path\":\"a\\\"\\n\xEF\xBF\xBD\",\"label\":7,\"metadata\":{\"b\":[1]}}");
+  EXPECT_EQ(
+      json_of(ItemAnswer{-5, "a\"\n\xff", "7", {R"({"b":[1]})"}}),
+      "{\"id\":-5,\"path\":\"a\\\"\\n\xEF\xBF\xBD\",\"label\":\"7\",\"metadata\":{\"b\":[1]}}");
 }
 
 TEST(Answers, AreDescribedAsTheyAreWritten) {
@@ -149,19 +151,21 @@ TEST(Answers, AreDescribedAsTheyAreWritten) {
   EXPECT_EQ(ranked.at("additionalProperties"), false);
 }
 
-TEST(Json, OfManyObjectsAndManyNamesIsParsedInLinearTime) {
-  // Work, not time: a quadratic parser would be at it for minutes.
+Json parsed(const std::string& text) {
+  return parse_object(text, {.deadline = Clock::time_point::max()});
+}
+
+TEST(Json, OfManyObjectsIsParsedInLinearTime) {
+  // No time is measured: a quadratic parser would take minutes.
   std::string text = "{\"a\":[";
   for (int k = 0; k < 400'000; ++k) text += "{},";
-  text += "{}]";
-  for (int k = 0; k < 200'000; ++k) text += ",\"n" + std::to_string(k) + "\":0";
-  EXPECT_EQ(parse_object(text + "}").size(), 200'001u);
+  EXPECT_EQ(parsed(text + "{}]}").at("a").size(), 400'001u);
 }
 
 TEST(Json, DepthIsCountedOutsideOfStrings) {
   const std::string brackets(100, '[');
-  EXPECT_EQ(parse_object("{\"a\": \"\\\"" + brackets + "\"}").size(), 1u);
-  EXPECT_THROW(parse_object("{\"a\": " + brackets + "}"), Refusal);
+  EXPECT_EQ(parsed("{\"a\": \"\\\"" + brackets + "\"}").size(), 1u);
+  EXPECT_THROW(parsed("{\"a\": " + brackets + "}"), Refusal);
 }
 
 }  // namespace

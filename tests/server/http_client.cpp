@@ -38,10 +38,11 @@ std::string HttpAnswer::header(std::string name) const {
   return found == headers.end() ? "" : found->second;
 }
 
-HttpClient::HttpClient(int port) : port_(port) {}
+HttpClient::HttpClient(int port, std::string from) : port_(port), from_(std::move(from)) {}
 
 HttpClient::HttpClient(HttpClient&& other) noexcept
     : port_(other.port_),
+      from_(std::move(other.from_)),
       socket_(std::exchange(other.socket_, -1)),
       connections_(other.connections_),
       arrived_(std::move(other.arrived_)) {}
@@ -63,6 +64,9 @@ int HttpClient::socket() {
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   sockaddr_in address{};
   address.sin_family = AF_INET;
+  if (!from_.empty() && ::inet_pton(AF_INET, from_.c_str(), &address.sin_addr) == 1) {
+    (void)::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  }
   address.sin_port = htons(static_cast<std::uint16_t>(port_));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   if (::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) close();
@@ -127,14 +131,14 @@ HttpResult HttpClient::send(const std::string& method, const std::string& path,
     text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   }
   text += "\r\n" + body;
-  // A connection that was kept may have been closed by the server meanwhile.
+  // The server may have closed a kept connection.
   const bool was_kept = socket_ >= 0;
   HttpResult answer = exchanged(text, method == "HEAD");
   if (!answer && was_kept) answer = exchanged(text, method == "HEAD");
   return answer;
 }
 
-// Who is refused while it sends still reads why.
+// A client that is refused while it sends still reads the answer.
 HttpResult HttpClient::exchanged(const std::string& text, bool to_head) {
   (void)write(text);
   HttpResult answer;

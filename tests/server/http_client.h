@@ -18,7 +18,7 @@ struct HttpAnswer {
 
   std::string header(std::string name) const;
 };
-using HttpResult = std::optional<HttpAnswer>;  // none where no answer came
+using HttpResult = std::optional<HttpAnswer>;  // none if there was no answer
 
 // A part of a form; one with a file name is a file.
 struct FormItem {
@@ -32,7 +32,8 @@ struct FormItem {
 // as the server keeps it.
 class HttpClient {
  public:
-  explicit HttpClient(int port);
+  // from: its own address on this machine, such as 127.0.0.7; "" for 127.0.0.1.
+  explicit HttpClient(int port, std::string from = "");
   ~HttpClient();
   HttpClient(HttpClient&& other) noexcept;
   HttpClient& operator=(HttpClient&&) = delete;
@@ -45,23 +46,24 @@ class HttpClient {
   HttpResult send(const std::string& method, const std::string& path, const HttpHeaders& headers,
                   const std::string& body = "");
 
-  // Bytes as they are, on the same connection, and the next answer on it. to_head: the answer has
-  // no body, whatever its headers say.
+  // Sends raw bytes on the same connection and reads the next answer. to_head: the answer has no
+  // body, whatever its headers say.
   bool write(std::string_view bytes);
   HttpResult read_answer(bool to_head = false);
 
-  // How many connections were made.
+  // The number of connections made.
   int connections() const { return connections_; }
-  int socket();  // connects first where it is not connected
+  int socket();  // connects first if needed
 
  private:
   void close();
   HttpResult exchanged(const std::string& text, bool to_head);
 
   int port_;
+  std::string from_;
   int socket_ = -1;
   int connections_ = 0;
-  std::string arrived_;  // behind the last answer
+  std::string arrived_;  // bytes after the last answer
 };
 
 }  // namespace diml::test

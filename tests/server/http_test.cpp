@@ -1,4 +1,4 @@
-// HTTP itself: what connections, bodies and answers may look like.
+// HTTP itself: forms of connections, bodies and answers.
 
 #include <cstdio>
 
@@ -28,7 +28,7 @@ TEST_F(Http, AConnectionIsKeptFromRequestToRequest) {
   for (int k = 0; k < 5; ++k) {
     EXPECT_EQ(one.get("/healthz")->status, 200);
     EXPECT_EQ(one.post("/v1/search", "{\"query\": 1}", "application/json")->status, 200);
-    // Nor do answers that refuse a whole request end it.
+    // Answers that refuse a complete request do not close it either.
     EXPECT_EQ(one.get("/v1/items/999")->status, 404);
     EXPECT_EQ(one.get("/nothing")->status, 404);
     EXPECT_EQ(one.post("/v1/search", "{", "application/json")->status, 400);
@@ -74,8 +74,9 @@ TEST_F(Http, RequestsInOnePacketAreAnsweredInTheirOrder) {
 TEST_F(Http, AHeadIsAnsweredAsAGetWithoutItsBody) {
   HttpClient one = client();
   for (const char* path : {"/", "/healthz", "/v1/items/3", "/v1/items/3/thumbnail"}) {
-    const HttpResult whole = one.get(path);
-    const HttpResult head = one.send("HEAD", path, {});
+    const HttpHeaders same_id = {{"X-Request-Id", "same"}};
+    const HttpResult whole = one.get(path, same_id);
+    const HttpResult head = one.send("HEAD", path, same_id);
     ASSERT_TRUE(whole && head) << path;
     EXPECT_EQ(head->status, 200) << path;
     EXPECT_EQ(head->headers, whole->headers) << path;
@@ -98,7 +99,7 @@ TEST_F(Http, ABodyMayComeInChunksOfAnySize) {
       std::snprintf(length, sizeof(length), "%zX", piece.size());
       chunks += std::string(length) + ";name=value\r\n" + piece + "\r\n";
     }
-    // What stands behind the last chunk belongs to the request, and changes nothing.
+    // The trailer after the last chunk belongs to the request and is ignored.
     const std::string bytes = chunked_search(chunks + "0\r\nX-Trailer: x\r\n\r\n");
     for (std::size_t at = 0; at < bytes.size(); at += 11) {
       ASSERT_TRUE(one.write(bytes.substr(at, 11)));
@@ -142,8 +143,8 @@ TEST_F(Http, WhoWaitsForAWordBeforeItsBodyGetsOne) {
   const HttpResult answer = one.read_answer();
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200) << answer->body;
-  // Who is refused gets none, and need not send the body.
-  serve({.token = "sesame"});
+  // A refused client gets no 100 Continue, and need not send the body.
+  serve({.tokens = {{"all", "sesame"}}});
   const std::string refused = raw(head);
   EXPECT_EQ(refused.substr(0, 12), "HTTP/1.1 401");
 }

@@ -44,13 +44,13 @@ TEST(Head, IsTakenApart) {
 
 TEST(Head, AnAddressThatCannotBeDecodedIsRefused) {
   for (const char* target : {"/?a=%", "/?a=%4", "/?a=%g0", "/?a=%-1", "/?a=1&a=2"}) {
-    const Head head = parse_head("GET " + std::string(target) + " HTTP/1.1\r\n\r\n", {});
+    const Head head = parse_head("GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n\r\n", {});
     EXPECT_THROW((void)head.query(), Refusal) << target;
   }
 }
 
 TEST(Head, WhatTwoReadersCouldUnderstandInTwoWaysIsRefused) {
-  const std::string post = "POST / HTTP/1.1\r\n";
+  const std::string post = "POST / HTTP/1.1\r\nHost: a\r\n";
   EXPECT_EQ(status_of(post + "Content-Length: 2, 2\r\n\r\n"), 400);
   EXPECT_EQ(status_of(post + "Content-Length: +2\r\n\r\n"), 400);
   EXPECT_EQ(status_of(post + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n"), 400);
@@ -64,13 +64,28 @@ TEST(Head, WhatTwoReadersCouldUnderstandInTwoWaysIsRefused) {
 }
 
 TEST(Head, BreaksAreRefused) {
-  EXPECT_EQ(status_of("GET / HTTP/1.1\r\n\r\n"), 200);
-  for (const char* text : {"", "\r\n\r\n", "GET /\r\n\r\n", "G T / HTTP/1.1 \r\n\r\n",
-                           "GET x HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
-                           "GET / HTTP/1.1\r\n: x\r\n\r\n", "GET / HTTP/1.1\r\na b: x\r\n\r\n",
-                           "GET / HTTP/1.1\r\na: x\n\r\n\r\n", "GET / HTTP/1.1\r\na: x"}) {
+  EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
+  const std::string get = "GET / HTTP/1.1\r\nHost: a\r\n";
+  const std::string host = "Host: a\r\n\r\n";
+  for (const std::string& text :
+       {std::string(), std::string("\r\n\r\n"), "GET /\r\n" + host, "G T / HTTP/1.1 \r\n" + host,
+        "GET x HTTP/1.1\r\n" + host, get + "no colon\r\n\r\n", get + ": x\r\n\r\n",
+        get + "a b: x\r\n\r\n", get + "a: x\n\r\n\r\n", get + "a: x"}) {
     const int status = status_of(text);
     EXPECT_TRUE(status == 400 || status == 505) << text << " " << status;
+  }
+}
+
+TEST(Head, OneHostIsWantedExceptOfVersionOneZero) {
+  EXPECT_EQ(status_of("GET / HTTP/1.1\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET / HTTP/1.0\r\n\r\n"), 200);
+  for (const std::string host :
+       {"a.example", "A.example:80", "127.0.0.1:8080", "[::1]", "[::1]:80"}) {
+    EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n"), 200) << host;
+  }
+  for (const std::string host :
+       {"", ":80", "a b", "a,b", "u@a", "a/b", "a:http", "[::1", "a:1:2"}) {
+    EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n"), 400) << host;
   }
 }
 
@@ -94,41 +109,48 @@ class TestedConnection : public testing::Test {
   TestedConnection() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_.data()), 0); }
 
   std::array<int, 2> ends_{};
-  const ServerLimits limits_{};
-  const std::atomic<bool> stopping_ = false;
 };
 
 TEST_F(TestedConnection, KnowsWhetherItsClientIsGone) {
-  Connection connection(ends_[0], limits_, stopping_);
+  Connection connection(ends_[0], "-");
   EXPECT_FALSE(connection.client_is_gone());
+  EXPECT_EQ(connection.receive(), Connection::Got::nothing);
   ASSERT_EQ(::send(ends_[1], "GET", 3, 0), 3);
   ::close(ends_[1]);
   // There is a request to answer before the end.
   EXPECT_FALSE(connection.client_is_gone());
-  ASSERT_TRUE(connection.wait_for_request());
-  ASSERT_TRUE(connection.receive());
+  ASSERT_EQ(connection.receive(), Connection::Got::bytes);
   EXPECT_FALSE(connection.client_is_gone());
   connection.take(3);
   EXPECT_TRUE(connection.client_is_gone());
+  EXPECT_EQ(connection.receive(), Connection::Got::end);
 }
 
-TEST_F(TestedConnection, WritesMoreThanTheSocketHolds) {
-  Connection connection(ends_[0], limits_, stopping_);
+TEST_F(TestedConnection, SendsWhatTheSocketTakesAndDoesNotWait) {
+  Connection connection(ends_[0], "-");
   const std::string first(1'000'000, 'a');
   const std::string second(2'000'000, 'b');
-  std::string got;
-  std::thread reader([&] {
-    std::string block(65536, '\0');
-    for (ssize_t count = 0; (count = ::recv(ends_[1], block.data(), block.size(), 0)) > 0;) {
-      got.append(block, 0, static_cast<std::size_t>(count));
-    }
-  });
-  connection.begin_answer();
-  EXPECT_TRUE(connection.write(first, second));
-  connection.close(0.0);
-  reader.join();
+  const std::optional<std::size_t> sent = connection.write(first, second);
+  ASSERT_TRUE(sent);
+  EXPECT_GT(*sent, 0u);
+  EXPECT_LT(*sent, first.size() + second.size());
   ::close(ends_[1]);
-  EXPECT_TRUE(got == first + second);
+  EXPECT_FALSE(connection.write(first));
+}
+
+TEST_F(TestedConnection, TakesHeadsOneByOne) {
+  Connection connection(ends_[0], "-");
+  const std::string two = "GET / HTTP/1.1\r\n\r\nGET /b";
+  for (const char c : two) {
+    ASSERT_EQ(::send(ends_[1], &c, 1, 0), 1);
+    ASSERT_EQ(connection.receive(), Connection::Got::bytes);
+    if (const auto head = connection.take_head(100)) {
+      EXPECT_EQ(*head, "GET / HTTP/1.1\r\n\r\n");
+    }
+  }
+  EXPECT_EQ(connection.unread(), "GET /b");
+  EXPECT_THROW((void)connection.take_head(5), Refusal);
+  ::close(ends_[1]);
 }
 
 TEST(Workers, GiveBackWhatTheWorkReturnsOrThrows) {
@@ -155,10 +177,10 @@ TEST(Workers, RefuseWhatWaitsTooLongOrIsTooMuch) {
     }
     return 200;
   };
-  EXPECT_EQ(status(0.05), kBusy);  // nobody came to it
+  EXPECT_EQ(status(0.05), kBusy);  // it was not started
   std::thread second([&] { EXPECT_EQ(status(5.0), 200); });
   while (workers.waiting() == 0) std::this_thread::yield();
-  EXPECT_EQ(status(5.0), kBusy);  // the line is full
+  EXPECT_EQ(status(5.0), kBusy);  // the queue is full
   go_on = true;
   first.join();
   second.join();
@@ -184,7 +206,7 @@ TEST(Workers, DropWhatWaitsForSomebodyWhoIsGone) {
   EXPECT_EQ(workers.waiting(), 0u);
   go_on = true;
   first.join();
-  EXPECT_EQ(workers.run({after(60.0)}, [] { return 1; }), 1);  // whatever waited before has run
+  EXPECT_EQ(workers.run({after(60.0)}, [] { return 1; }), 1);  // earlier tasks have run
   EXPECT_FALSE(ran);
 }
 

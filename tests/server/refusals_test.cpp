@@ -1,4 +1,4 @@
-// Everything that a client may send by mistake or by malice: a clear line, never a crash.
+// Wrong or malicious requests: a clear message, never a crash.
 
 #include <chrono>
 #include <thread>
@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 class Refusals : public ServedGallery {
  protected:
   void TearDown() override {
-    // Whatever came before: the next client is served.
+    // After any request the next client is served.
     EXPECT_EQ(client().get("/healthz")->status, 200);
   }
   std::string body_of(const std::string& path, const std::string& body,
@@ -36,9 +36,9 @@ TEST_F(Refusals, MalformedJson) {
   }
   expect_refused(
       client().post("/v1/search", std::string("{\"query\": \0}", 12), "application/json"), 400,
-      "the body is no JSON: at byte");
+      "the body is not valid JSON: at byte");
   const std::string deep = "{\"query\":" + std::string(1'000'000, '[');
-  expect_refused(client().post("/v1/search", deep, "application/json"), 400, "nested too deeply");
+  expect_refused(client().post("/v1/search", deep, "application/json"), 422, "nested deeper");
 }
 
 TEST_F(Refusals, WrongTypesAndRanges) {
@@ -71,7 +71,8 @@ TEST_F(Refusals, WrongTypesAndRanges) {
   expect_refused(post_json("/v1/explain", {{"source", 1}, {"target", 2}, {"solver", "magic"}}), 400,
                  "'solver' must be one of entropic, exact");
   expect_refused(client().get("/v1/items?limit=0"), 400, "'limit' must be");
-  expect_refused(client().get("/v1/items?label=cat"), 400, "'label' must be");
+  expect_refused(client().get("/v1/items?label=" + std::string(1025, 'x')), 400,
+                 "'label' must be a word of up to 1024 bytes");
 }
 
 TEST_F(Refusals, GridsOfAnotherShapeAndWithoutNumbers) {
@@ -98,13 +99,13 @@ TEST_F(Refusals, GridsOfAnotherShapeAndWithoutNumbers) {
 }
 
 TEST_F(Refusals, ImagesThatAreNoneBrokenOrTooLarge) {
-  expect_refused(client().post("/v1/search", "hello", "image/jpeg"), 415, "is no JPEG");
+  expect_refused(client().post("/v1/search", "hello", "image/jpeg"), 415, "is not a JPEG");
   expect_refused(client().post("/v1/search", "", "image/jpeg"), 422, "the image is empty");
   expect_refused(client().post("/v1/search", photo(0).substr(0, 300), "image/jpeg"), 422,
                  "the image");
   expect_refused(client().post("/v1/search", photo(0), "text/plain"), 415, "image/jpeg");
   expect_refused(client().post("/v1/embed", "{}", "application/json"), 400, "'image' is missing");
-  // A PNG of two bytes' worth that says it has 3,600,000,000 pixels.
+  // A tiny PNG whose header declares 3,600,000,000 pixels.
   const std::string bomb(
       "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60\x08\x02\0\0\0\x6a\xd1\xbb\xf9", 33);
   const HttpResult answer = client().post("/v1/search", bomb, "image/png");
@@ -127,7 +128,7 @@ TEST_F(Refusals, BodiesThatAreTooLargeAreNotRead) {
       raw("POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
           "Content-Length: 99999999999999999999999\r\n\r\n{");
   EXPECT_NE(endless.find("413"), std::string::npos) << endless;
-  // Without a length, in pieces: the first that is too many ends it.
+  // In chunks, without a length: the first chunk beyond the limit ends it.
   std::string chunks;
   for (int k = 0; k < 30; ++k) chunks += "2000\r\n" + std::string(0x2000, ' ') + "\r\n";
   const std::string chunked =
@@ -135,7 +136,7 @@ TEST_F(Refusals, BodiesThatAreTooLargeAreNotRead) {
           "Transfer-Encoding: chunked\r\n\r\n" +
           chunks + "0\r\n\r\n");
   EXPECT_NE(chunked.find("HTTP/1.1 413"), std::string::npos) << chunked.substr(0, 300);
-  // A length of a piece that never ends.
+  // A chunk length without end.
   const std::string line =
       raw("POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
           "Transfer-Encoding: chunked\r\n\r\n" +
@@ -146,7 +147,7 @@ TEST_F(Refusals, BodiesThatAreTooLargeAreNotRead) {
 TEST_F(Refusals, PackedBodiesAreNotUnpacked) {
   const HttpHeaders packed = {{"Content-Encoding", "gzip"}};
   expect_refused(client().post("/v1/search", "\x1f\x8b", "application/json", packed), 415,
-                 "packed");
+                 "compressed");
 }
 
 TEST_F(Refusals, PathsThatLeadElsewhere) {
@@ -158,10 +159,11 @@ TEST_F(Refusals, PathsThatLeadElsewhere) {
     ASSERT_TRUE(answer) << path;
     EXPECT_EQ(answer->status, 404) << path;
   }
-  expect_refused(client().get("/v1/search"), 405, "GET is not for this path: POST");
+  expect_refused(client().get("/v1/search"), 405, "GET is not supported for this path: POST");
   expect_refused(client().send("PUT", "/v1/items/1", {{"Content-Type", "text/plain"}}, "x"), 405,
-                 "PUT is not for this path");
-  expect_refused(client().send("OPTIONS", "/v1/search", {}), 405, "OPTIONS is not for this path");
+                 "PUT is not supported for this path");
+  expect_refused(client().send("OPTIONS", "/v1/search", {}), 405,
+                 "OPTIONS is not supported for this path");
 }
 
 TEST_F(Refusals, HeadsThatNoClientSends) {
@@ -192,8 +194,8 @@ TEST_F(Refusals, HeadsThatNoClientSends) {
             "400");
   EXPECT_EQ(status("POST /v1/search HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n"),
             "501");
-  EXPECT_EQ(status("\x16\x03\x01\x02\r\n\r\n"), "400");  // somebody speaks TLS
-  // Ranges of answers: thousands of them once brought servers down.
+  EXPECT_EQ(status("\x16\x03\x01\x02\r\n\r\n"), "400");  // a TLS client
+  // Thousands of ranges are a known attack on servers.
   std::string ranges = "Range: bytes=0-0";
   while (ranges.size() < 8000) ranges += ",1-1";
   EXPECT_EQ(
@@ -213,7 +215,7 @@ TEST_F(Refusals, FormsThatAreBroken) {
   EXPECT_EQ(status("; boundary=b", "--b\r\n" + name + "x"), "400");
   EXPECT_EQ(status("; boundary=b", "--b\r\n\r\n\r\nx\r\n--b--"), "400");
   EXPECT_EQ(status("; boundary=" + std::string(5000, 'b'), "--b--"), "400");
-  EXPECT_EQ(status("; boundary=b", "--b--"), "400");  // nothing in it
+  EXPECT_EQ(status("; boundary=b", "--b--"), "400");  // an empty form
   const std::string long_name(2'000'000, 'n');
   EXPECT_EQ(status("; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"" + long_name +
                                        "\"\r\n\r\nx\r\n--b--"),
@@ -234,7 +236,7 @@ TEST_F(Refusals, SlowClientsAreLetGo) {
     std::string answer;
     const auto start = Clock::now();
     char block[1024];
-    // A byte now and then: no single pause is long.
+    // One byte at a time, without a long pause.
     for (ssize_t count = -1; count != 0 && Clock::now() - start < std::chrono::seconds(10);) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       (void)!::send(socket, drip.data(), drip.size(), MSG_NOSIGNAL);
@@ -251,30 +253,7 @@ TEST_F(Refusals, SlowClientsAreLetGo) {
                      " ")
                 .find("HTTP/1.1 408"),
             std::string::npos);
-  EXPECT_EQ(answered("", ""), "");  // who says nothing is not answered
-}
-
-TEST_F(Refusals, TooManyConnectionsAreToldToComeBack) {
-  ServerParams params;
-  params.limits.connections = 3;
-  serve(params);
-  std::vector<int> idle;
-  for (int k = 0; k < 3; ++k) {
-    idle.push_back(raw_socket());
-    const std::string request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    (void)!::send(idle.back(), request.data(), request.size(), MSG_NOSIGNAL);
-    char block[512];
-    EXPECT_GT(::recv(idle.back(), block, sizeof(block), 0), 0);
-  }
-  const HttpResult answer = client().get("/healthz");
-  expect_refused(answer, 503, "too many connections");
-  EXPECT_EQ(answer->header("Retry-After"), "1");
-  for (const int socket : idle) ::close(socket);
-  for (int wait = 0; wait < 100; ++wait) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    const HttpResult again = client().get("/healthz");
-    if (again && again->status == 200) break;
-  }
+  EXPECT_EQ(answered("", ""), "");  // no request, no answer
 }
 
 TEST_F(Refusals, ADoorThatFellShutIsOpenedAgain) {
@@ -308,7 +287,7 @@ TEST_F(Refusals, OtherSitesAndOtherNames) {
 }
 
 TEST_F(Refusals, TheTokenIsNeededForEverythingButHealthAndThePage) {
-  serve({.token = "sesame"});
+  serve({.tokens = {{"all", "sesame"}}});
   expect_refused(client().get("/v1/items"), 401, "Authorization: Bearer");
   EXPECT_EQ(client().get("/v1/items")->header("WWW-Authenticate"), "Bearer");
   for (const std::string token : {"sesam", "sesamex", "Sesame", ""}) {

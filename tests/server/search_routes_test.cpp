@@ -12,7 +12,7 @@ namespace {
 
 class SearchRoutes : public ServedGallery {
  protected:
-  // What the library says, for comparison.
+  // The library's results, for comparison.
   std::vector<Hit> found(std::int64_t id, std::size_t top, std::size_t rerank,
                          const MatchParams& match = {}) const {
     const Searcher search(gallery_);
@@ -57,7 +57,7 @@ Json cells_of(const GridView& grid) {
   return {{"cells", cells}, {"global", std::vector<float>(grid.global, grid.global + grid.dim)}};
 }
 
-// Evaluation, the library's search, and every way to ask the server.
+// Evaluation, the library's search, and all forms of requests to the server.
 TEST_F(SearchRoutes, OneQueryHasTheSameTotalsToTheBitByEveryRoute) {
   const std::unique_ptr<GridSnapshot> snapshot = gallery_->snapshot();
   const std::vector<std::int64_t> all = snapshot->ids();
@@ -99,7 +99,7 @@ TEST_F(SearchRoutes, OneQueryHasTheSameTotalsToTheBitByEveryRoute) {
       const Json call = {{"query", id}, {"candidates", candidates}};
       expect_same(posted("/v1/rerank", call).at("order"), hits.size());
     }
-    // As a grid it is nobody's, and finds the gallery's copy of itself first.
+    // A grid is not an item of the gallery, so it finds the gallery's copy of itself first.
     const Json by_grid = {
         {"query", cells_of(snapshot->grid(id))}, {"top", kImages}, {"rerank", kImages}};
     Json answers = posted("/v1/search", by_grid).at("hits");
@@ -141,7 +141,7 @@ TEST_F(SearchRoutes, AGridFromElsewhereIsSearchedFor) {
   EXPECT_NEAR(length, 1.0, 1e-5);
   const Json query = {{"cells", grid.at("cells")}, {"global", grid.at("global")}};
   EXPECT_EQ(posted("/v1/search", {{"query", query}}).at("hits")[0].at("id"), 3);
-  // Its own cells are read again to rounding: cells of a gallery are float16.
+  // Its cells agree up to rounding: cells of a gallery are float16.
   const HttpResult photo_search = client().post("/v1/search", photo(3), "image/jpeg");
   EXPECT_NEAR(posted("/v1/search", {{"query", query}}).at("hits")[1].at("total").get<double>(),
               Json::parse(photo_search->body).at("hits")[1].at("total").get<double>(), 1e-3);
@@ -164,7 +164,7 @@ TEST_F(SearchRoutes, MarginalsAndLambdaAreThoseThatAreAskedFor) {
     for (std::size_t k = 0; k < wanted.size(); ++k) {
       EXPECT_EQ(hits[k].at("id"), wanted[k].item.id);
       EXPECT_FLOAT_EQ(hits[k].at("structural").get<float>(), wanted[k].structural.value());
-      // The same image, matched as nobody asked, scores otherwise.
+      // The same image with the default parameters has another score.
       for (const Hit& other : plain) {
         if (other.item.id != wanted[k].item.id) continue;
         EXPECT_GT(std::abs(*other.structural - *wanted[k].structural), 1e-4F);
@@ -256,7 +256,7 @@ TEST_F(SearchRoutes, AnExplanationIsTheLibrarysAndAddsUp) {
   const Json why = posted("/v1/explain", {{"source", 3}, {"target", {{"id", 8}}}});
   const std::unique_ptr<GridSnapshot> snapshot = gallery_->snapshot();
   MatchParams params;
-  params.transport.solver = is_available(Solver::cpu) ? Solver::cpu : Solver::reference;
+  params.transport.backend = is_available(Backend::cpu) ? Backend::cpu : Backend::reference;
   const Explanation wanted = explain(snapshot->grid(3), snapshot->grid(8), params);
   EXPECT_EQ(why, Json::parse(to_json(wanted, 64)));
   double sum = 0.0;
@@ -290,7 +290,7 @@ TEST_F(SearchRoutes, PhotosAndIdsAreComparedInAnyMixture) {
 }
 
 TEST_F(SearchRoutes, TheExactPlanScoresAboveTheEntropicOne) {
-  if (!is_available(Solver::exact)) GTEST_SKIP() << "built without LEMON";
+  if (!is_available(Backend::exact)) GTEST_SKIP() << "built without LEMON";
   const Json pair = {{"source", 0}, {"target", 17}};
   Json exact = pair;
   exact["solver"] = "exact";

@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "diml/critters.h"
-#include "diml/model.h"
+#include "critters/critters.h"
+#include "models/model.h"
 
 namespace diml::test {
 namespace {
@@ -19,7 +19,7 @@ Image picture(std::size_t image, std::size_t of_class) {
       .image;
 }
 
-OpenedEmbedder opened(const std::string& model) {
+Embedder opened(const std::string& model) {
   return open_embedder({.model = model, .grid = 4, .batch = 8});
 }
 
@@ -27,19 +27,18 @@ std::shared_ptr<GridStore> make_gallery(const TemporaryFolder& folder, std::size
                                         std::size_t images, std::size_t of_class) {
   const std::string model = folder / "small.safetensors";
   save_model(model, make_model("small", StridePlace::in_3x3, dim, 1));
-  OpenedEmbedder network = opened(model);
-  const std::shared_ptr<GridStore> gallery = create_gallery(folder / "g", network.format);
+  Embedder embedder = opened(model);
+  const std::shared_ptr<GridStore> gallery = create_gallery(folder / "g", embedder.format());
   std::vector<NewItem> items;
   std::vector<Image> pictures;
   for (std::size_t i = 0; i < images; ++i) {
     // As a browser or curl would send it.
     const std::vector<std::uint8_t> jpeg = encode_jpeg(picture(i, of_class), kQuality);
     pictures.push_back(decode_image(jpeg));
-    items.push_back({"critters/" + std::to_string(i) + ".jpg",
-                     static_cast<std::int64_t>(i / of_class),
+    items.push_back({"critters/" + std::to_string(i) + ".jpg", std::to_string(i / of_class),
                      "{\"number\": " + std::to_string(i) + "}", make_thumbnail(pictures.back())});
   }
-  gallery->add(items, network.embedder.embed(pictures, gallery->format().type).view());
+  gallery->add(items, embedder.embed(pictures, gallery->format().type).view());
   return gallery;
 }
 
@@ -52,7 +51,7 @@ ServedGallery::ServedGallery() : gallery_(make_gallery(folder_, kDim, kImages, k
 void ServedGallery::serve(ServerParams params) {
   server_.reset();
   params.port = 0;
-  auto embedder = std::make_unique<Embedder>(opened(folder_ / "small.safetensors").embedder);
+  auto embedder = std::make_unique<Embedder>(opened(folder_ / "small.safetensors"));
   server_ = std::make_unique<Server>(gallery_, std::move(embedder), "", params);
 }
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/temporary_folder.h"
-#include "diml/gallery_embedder.h"
+#include "diml/gallery_images.h"
 #include "diml/server.h"
 #include "server/http_client.h"
 
@@ -27,26 +27,26 @@ class ServedGallery : public testing::Test {
 
   ServedGallery();
 
-  // A server with other parameters takes the place of the one before. port is always 0.
+  // Replaces the server by one with other parameters. port is always 0.
   void serve(ServerParams params = {});
   void serve_without_network();
 
   HttpClient client() const;
   HttpResult post_json(const std::string& path, const Json& body) const;
-  // The answer to a call that must go well.
+  // The answer to a call that must succeed.
   Json posted(const std::string& path, const Json& body) const;
   Json got(const std::string& path) const;
 
-  // The call is refused with this status and one line that holds `why`.
+  // The call is refused with this status and one line that contains `why`.
   void expect_refused(const HttpResult& answer, int status, const std::string& why) const;
 
-  // What comes back for bytes that no HTTP client would send, until the server hangs up.
+  // The answer to raw bytes, until the server closes the connection.
   std::string raw(const std::string& bytes) const;
   int raw_socket() const;
 
-  // An image that the gallery holds, as a JPEG file.
+  // An image of the gallery, as a JPEG file.
   static std::string photo(std::size_t image);
-  // The numbers of /metrics that stand behind this name.
+  // The values of this name in /metrics.
   double metric(const std::string& name) const;
 
   const TemporaryFolder folder_;

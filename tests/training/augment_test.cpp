@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kSize = 64;
 
-// Red tells the column, green the row, so that a part of it tells where it was cut out.
+// Red encodes the column and green the row, so that a crop shows its position.
 Image ramps(std::size_t width, std::size_t height) {
   Image image{width, height, std::vector<std::uint8_t>(width * height * 3)};
   for (std::size_t y = 0; y < height; ++y) {
@@ -50,7 +50,7 @@ Part part_of(const Image& cut) {
 
 TEST(RandomResizedCrop, LiesInsideWithAreaAndRatioInTheirRanges) {
   const Image image = ramps(240, 180);
-  const learn::AugmentSettings settings;
+  const training::AugmentParams settings;
   double smallest = 1.0;
   double largest = 0.0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
@@ -79,7 +79,7 @@ TEST(RandomResizedCrop, LiesInsideWithAreaAndRatioInTheirRanges) {
 }
 
 TEST(RandomResizedCrop, TakesTheMiddleWhereNothingFits) {
-  learn::AugmentSettings settings;
+  training::AugmentParams settings;
   settings.smallest_area = settings.largest_area = 1.0;
   settings.smallest_ratio = settings.largest_ratio = 1.0;
   Random random(1);
@@ -100,7 +100,7 @@ TEST(RandomResizedCrop, TheSmallestImagesWillDo) {
   }
 }
 
-std::vector<std::uint8_t> augmented(const Image& image, const learn::AugmentSettings& settings,
+std::vector<std::uint8_t> augmented(const Image& image, const training::AugmentParams& settings,
                                     std::uint64_t seed, ChannelOrder order = ChannelOrder::rgb) {
   std::vector<std::uint8_t> planes(3 * kSize * kSize);
   augment(image, kSize, order, settings, Random(seed), planes);
@@ -115,7 +115,7 @@ TEST(Augment, IsTheSameForASeed) {
 
 TEST(Augment, MirrorsTheShareThatIsAsked) {
   const Image image = ramps(kSize, kSize);
-  learn::AugmentSettings whole;
+  training::AugmentParams whole;
   whole.smallest_area = whole.smallest_ratio = whole.largest_ratio = 1.0;
   for (const double share : {0.0, 0.25, 0.5, 1.0}) {
     whole.flip = share;

@@ -48,7 +48,7 @@ torch::Tensor by_finish(const Layer& layer) {
   return finished_convolution(layer.input, layer.kernel, layer.bias, layer.shortcut, 2, 1);
 }
 
-// Values, and gradients of something that weighs every place otherwise.
+// Values, and gradients of a function that weighs every position differently.
 std::vector<torch::Tensor> values_and_gradients(const torch::Tensor& map, const Layer& layer) {
   torch::manual_seed(8);
   const torch::Tensor weights =
@@ -86,8 +86,8 @@ TEST(Finish, PixelsGetNoGradient) {
   EXPECT_TRUE(layer.kernel.grad().defined());
 }
 
-// Gradients in double precision for the places that the given map let pass: where values lie at the
-// edge of ReLU, precisions differ in what passes, and gradients jump.
+// Gradients in double precision for the positions that the given map let pass: near ReLU's
+// threshold, precisions differ in what passes, and gradients jump.
 std::vector<torch::Tensor> by_what_passed(const torch::Tensor& map, const Layer& layer) {
   const auto exact = [](const torch::Tensor& values) {
     return values.detach().to(torch::kCPU, torch::kFloat64).contiguous();

@@ -1,17 +1,17 @@
-// Grids made where the network runs, against those that the embedder makes of its maps.
+// Grids made on the network's device, against those that the embedder makes from its maps.
 
-#include "diml/grid_maker.h"
+#include "models/grid_maker.h"
 
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "diml/error.h"
-#include "diml/learn/torch_network.h"
 #include "diml/network.h"
-#include "diml/random.h"
 #include "engine/host_grid_maker.h"
+#include "learn/torch_network.h"
 
 namespace diml::test {
 namespace {
@@ -19,12 +19,10 @@ namespace {
 constexpr std::size_t kSide = 48;
 constexpr std::size_t kDim = 16;
 
-GridMakerParams params(std::size_t batch, PoolingRule rule) {
-  return {.preprocessing = {.resize = kSide, .crop = kSide},
-          .grid = 2,
-          .pooling = rule,
-          .batch = batch,
-          .threads = 2};
+const Preprocessing kWhole = {.resize = kSide, .crop = kSide};
+
+EmbeddingParams params(std::size_t batch, PoolingRule rule) {
+  return {.grid = 2, .pooling = rule, .batch = batch, .threads = 2};
 }
 
 struct Grids {
@@ -49,9 +47,10 @@ TEST(GridMaker, OnLibTorchGivesTheGridsOfItsMaps) {
   const std::unique_ptr<Network> network =
       make_torch_network(make_model("small", StridePlace::in_3x3, kDim, 5), {});
   for (const PoolingRule rule : {PoolingRule::align, PoolingRule::roi_align}) {
-    const std::unique_ptr<GridMaker> own = network->grid_maker(params(4, rule));
+    const std::unique_ptr<GridMaker> own = network->grid_maker(kWhole, params(4, rule));
     ASSERT_NE(own, nullptr);
-    const std::unique_ptr<GridMaker> plain = make_host_grid_maker(*network, params(4, rule));
+    const std::unique_ptr<GridMaker> plain =
+        make_host_grid_maker(*network, kWhole, params(4, rule));
     for (const std::size_t used : {4, 1, 0, 3}) {
       const Grids expected = made(*plain, used, 7 + used);
       const Grids found = made(*own, used, 7 + used);
@@ -65,11 +64,13 @@ TEST(GridMaker, OnLibTorchGivesTheGridsOfItsMaps) {
   }
 }
 
-TEST(GridMaker, AGridDoesNotDependOnWhatWasInItsRoomBefore) {
+TEST(GridMaker, AGridDoesNotDependOnWhatWasInItsSlotBefore) {
   const std::unique_ptr<Network> network =
       make_torch_network(make_model("small", StridePlace::in_3x3, kDim, 5), {});
-  const std::unique_ptr<GridMaker> fresh = network->grid_maker(params(4, PoolingRule::align));
-  const std::unique_ptr<GridMaker> used = network->grid_maker(params(4, PoolingRule::align));
+  const std::unique_ptr<GridMaker> fresh =
+      network->grid_maker(kWhole, params(4, PoolingRule::align));
+  const std::unique_ptr<GridMaker> used =
+      network->grid_maker(kWhole, params(4, PoolingRule::align));
   made(*used, 4, 1);
   const Grids first = made(*fresh, 2, 9);
   const Grids later = made(*used, 2, 9);
@@ -83,9 +84,9 @@ TEST(GridMaker, ANetworkThatGivesNoNumbersIsNamed) {
   bias[3] = std::numeric_limits<float>::quiet_NaN();
   model.tensors.at("projection.bias") = make_tensor({kDim}, bias);
   const std::unique_ptr<Network> network = make_torch_network(model, {});
-  const std::unique_ptr<GridMaker> own = network->grid_maker(params(2, PoolingRule::align));
+  const std::unique_ptr<GridMaker> own = network->grid_maker(kWhole, params(2, PoolingRule::align));
   const std::unique_ptr<GridMaker> plain =
-      make_host_grid_maker(*network, params(2, PoolingRule::align));
+      make_host_grid_maker(*network, kWhole, params(2, PoolingRule::align));
   EXPECT_THROW(made(*own, 2, 1), Error);
   EXPECT_THROW(made(*plain, 2, 1), Error);
 }
@@ -93,7 +94,7 @@ TEST(GridMaker, ANetworkThatGivesNoNumbersIsNamed) {
 TEST(Device, AGpuThatIsNotThereIsOneClearLine) {
   const Model model = make_model("small", StridePlace::in_3x3, kDim, 5);
   for (const char* name : {"cuda:99", "gpu", "cuda:", "cuda:x", ""}) {
-    NetworkParams wanted;
+    EmbeddingParams wanted;
     wanted.device = name;
     try {
       make_torch_network(model, wanted);

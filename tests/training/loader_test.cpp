@@ -103,7 +103,7 @@ TEST_F(LoaderOfFiles, DecodesAFewBatchesAheadAndNoMore) {
   two_ahead.ahead = 2;
   Loader loader(images, one_each, 0, two_ahead);
   std::this_thread::sleep_for(100ms);
-  // Nobody has looked for these yet.
+  // These have not been read yet.
   for (std::size_t k = 2; k < 5; ++k) put(k);
   EXPECT_EQ(all(loader, 5)[4].indices, one_each[4]);
 }
@@ -132,7 +132,7 @@ TEST_F(LoaderOfFiles, SaysWhichImagesWereBadAndHowManyDrawsShowAnother) {
   remove(4);
   remove(6);
   test::write_bytes(paths_[9], "no image");
-  // Twice the same, and one whose stand-in is bad as well.
+  // The same one twice, and one whose replacement is bad as well.
   const Batches batches = {{1, 2, 3}, {9, 4, 9}, {0, 6, 1}, {9, 9, 9}};
   for (const std::size_t threads : {1, 4}) {
     ImageCache images = cache();
@@ -210,7 +210,7 @@ TEST_F(LoaderOfFiles, TheCacheKeepsWhatFits) {
   const auto second = images.get(1);
   EXPECT_NE(first, second);
   EXPECT_EQ(first->pixels, second->pixels);
-  // The file is not looked at again, the one that did not fit is.
+  // The file is not read again; the one that did not fit is.
   remove(0);
   EXPECT_EQ(images.get(0)->width, 24u);
   remove(1);

@@ -1,6 +1,6 @@
 // Against the plain formulas, in double.
 
-#include "diml/learn/optimiser.h"
+#include "learn/optimiser.h"
 
 #include <cmath>
 

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const learn::TrainConfig kConfig;
+const training::TrainConfig kConfig;
 
 EpochReport report_of(std::size_t epoch, double p_at_1, bool is_best) {
   EpochReport report{.epoch = epoch, .epochs = 9, .loss = 0.5};

@@ -7,8 +7,8 @@
 namespace diml::training {
 namespace {
 
-learn::ScheduleSettings named(const char* name) {
-  learn::ScheduleSettings settings;
+training::ScheduleParams named(const char* name) {
+  training::ScheduleParams settings;
   settings.name = name;
   return settings;
 }
@@ -20,7 +20,7 @@ TEST(Schedule, NoneKeepsTheRate) {
 }
 
 TEST(Schedule, StepsMultiplyFromTheirEpochOn) {
-  learn::ScheduleSettings settings = named("step");
+  training::ScheduleParams settings = named("step");
   settings.steps = {10, 20};
   settings.gamma = 0.3;
   EXPECT_EQ(rate_factor(settings, 9.99, 30), 1.0);
@@ -38,14 +38,14 @@ TEST(Schedule, CosineFallsToNothing) {
 
 TEST(Schedule, WarmUpRisesInALine) {
   for (const char* name : {"none", "cosine"}) {
-    learn::ScheduleSettings settings = named(name);
+    training::ScheduleParams settings = named(name);
     settings.warm_up_epochs = 4;
     EXPECT_EQ(rate_factor(settings, 0.0, 44), 0.0);
     EXPECT_EQ(rate_factor(settings, 1.0, 44), 0.25);
     EXPECT_EQ(rate_factor(settings, 3.5, 44), 0.875);
     EXPECT_EQ(rate_factor(settings, 4.0, 44), 1.0);
   }
-  learn::ScheduleSettings settings = named("cosine");
+  training::ScheduleParams settings = named("cosine");
   settings.warm_up_epochs = 4;
   EXPECT_NEAR(rate_factor(settings, 24.0, 44), 0.5, 1e-15);
   settings.warm_up_epochs = 44;  // nothing but warming up

@@ -1,4 +1,4 @@
-// A run that is stopped while it evaluates stops there, and goes on to the same end.
+// A run that is stopped during an evaluation stops at once, and continues to the same result.
 
 #include <algorithm>
 #include <filesystem>
@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder.h"
-#include "diml/critters.h"
-#include "diml/train.h"
+#include "critters/critters.h"
+#include "training/run_training.h"
 
 namespace diml::training {
 namespace {
@@ -19,7 +19,7 @@ class TrainStopped : public testing::Test {
     write_critters(folder_ / "critters", {.classes = 8, .images_per_class = 12, .size = 64});
   }
 
-  TrainCall call(const std::string& out) const {
+  TrainParams params(const std::string& out) const {
     return {.settings = {{"dataset.name", "critters"},
                          {"dataset.root", folder_ / "critters"},
                          {"epochs", "2"},
@@ -31,8 +31,8 @@ class TrainStopped : public testing::Test {
             .out = folder_ / out};
   }
 
-  // Asked to stop as soon as some images of this evaluation are embedded: 0 for the untrained one.
-  // seen: how many were.
+  // Stops as soon as some images of this evaluation are embedded; 0: the evaluation before
+  // training. seen: how many were embedded.
   TrainSummary run_until_evaluation(const std::string& out, std::size_t evaluation,
                                     std::size_t& seen) const {
     std::size_t evaluations = 0;
@@ -44,8 +44,8 @@ class TrainStopped : public testing::Test {
       asked = true;
       seen = done;
     };
-    hooks.stop = [&] { return asked; };
-    return train(call(out), hooks);
+    hooks.cancelled = [&] { return asked; };
+    return run_training(params(out), hooks);
   }
 
   std::string file(const std::string& out, const std::string& name) const {
@@ -53,8 +53,8 @@ class TrainStopped : public testing::Test {
   }
 
   void go_on(const std::string& out) const {
-    const TrainSummary summary = train({.out = folder_ / out, .resume = true});
-    EXPECT_FALSE(summary.stopped);
+    const TrainSummary summary = run_training({.out = folder_ / out, .resume = true}, {});
+    EXPECT_FALSE(summary.cancelled);
     for (const char* name : {"metrics.jsonl", "best.safetensors", "last/checkpoint.safetensors"}) {
       EXPECT_EQ(file(out, name), file("whole", name)) << name;
     }
@@ -65,12 +65,12 @@ class TrainStopped : public testing::Test {
 
 TEST_F(TrainStopped, WithinAnEvaluationItGoesOnFromThere) {
   constexpr std::size_t kEvaluated = 4 * 12;
-  train(call("whole"));
+  run_training(params("whole"), {});
   for (const std::size_t evaluation : {0u, 1u, 2u}) {
     SCOPED_TRACE(evaluation);
     const std::string out = "stopped" + std::to_string(evaluation);
     std::size_t seen = 0;
-    EXPECT_TRUE(run_until_evaluation(out, evaluation, seen).stopped);
+    EXPECT_TRUE(run_until_evaluation(out, evaluation, seen).cancelled);
     EXPECT_GT(seen, 0u);
     EXPECT_LT(seen, kEvaluated);  // at once, not at the end of it
     const std::string metrics = file(out, "metrics.jsonl");

@@ -1,19 +1,18 @@
-#include "diml/learn/trainable_network.h"
+#include "learn/trainable_network.h"
 
 #include <gtest/gtest.h>
 
 #include "base/amx.h"
 #include "diml/error.h"
-#include "diml/learn/optimiser.h"
-#include "diml/learn/torch_network.h"
 #include "diml/network.h"
 #include "frozen_norm.h"
+#include "learn/optimiser.h"
+#include "learn/torch_network.h"
 
 namespace diml::learn {
 namespace {
 
-// LibTorch looks at the CPU when it first convolves, which tests that ask no network of ours may
-// do.
+// LibTorch checks the CPU at its first convolution, which tests without a network of diml may run.
 [[maybe_unused]] const bool kAmxIsAvoided = [] {
   avoid_broken_amx();
   return true;
@@ -203,7 +202,7 @@ TEST(TrainableNetwork, CalibratedMapsHaveMeanZeroAndVarianceOne) {
       EXPECT_NE(variance, 1.0F) << name;
     }
   }
-  // Every layer saw what the ones before it now give: a second time changes nothing.
+  // Every layer has seen the final output of the layers before it: a second pass changes nothing.
   network.calibrate(pixels);
   const Model again = network.model();
   for (const auto& [name, tensor] : calibrated.tensors) {

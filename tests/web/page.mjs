@@ -1,4 +1,4 @@
-// What the tests share: the server, the browser, and a page that must not complain.
+// Shared by the tests: the server, the browser, and a page without errors.
 
 import { spawn } from "node:child_process";
 import { chromium } from "playwright-core";
@@ -27,7 +27,7 @@ export function startBrowser() {
   });
 }
 
-// A new visitor. complaints: everything that the console, the page or the network has against it.
+// A new visitor. complaints: all errors of the console, the page and the network.
 export async function visitor(browser, address, settings = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...settings });
   const page = await context.newPage();
@@ -37,7 +37,7 @@ export async function visitor(browser, address, settings = {}) {
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("requestfailed", (request) => {
-    // Sliders give up on questions whose answers nobody waits for.
+    // Sliders abort requests whose answers are no longer needed.
     if (request.failure()?.errorText !== "net::ERR_ABORTED") complaints.push(`${request.url()} failed`);
   });
   page.on("request", (request) => {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The page in Debian's Chromium: run_page_test.sh DIML FOLDER. FOLDER keeps the screenshots. Exit code 77: it cannot run
-# here, and why.
+# here; the output says why.
 set -euo pipefail
 diml=$1 folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -26,4 +26,8 @@ mkdir screenshots
 "$diml" critters --out critters --classes 12 --images-per-class 8 >/dev/null
 "$diml" weights create small --out small.safetensors >/dev/null
 "$diml" index build gallery.diml --model small.safetensors --dataset critters --root critters --split all >/dev/null
+# Pages that are files: why two match, what re-ranking changes, and hits.
+"$diml" explain critters/images/001.Critter/critter_00000{1,2}.jpg --model small.safetensors --out why.html >/dev/null
+"$diml" evaluate --model small.safetensors --dataset critters --root critters --html queries.html >/dev/null
+"$diml" search gallery.diml critters/images/001.Critter --top 4 --html hits.html >/dev/null
 exec node --test-reporter=spec page_test.mjs "$diml"

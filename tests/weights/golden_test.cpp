@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/input_file.h"
+#include "base/npy.h"
 #include "base/temporary_folder.h"
-#include "diml/input_file.h"
-#include "diml/npy.h"
-#include "diml/weights.h"
 #include "weights/refusal.h"
+#include "weights/weights.h"
 
 namespace diml {
 namespace {
@@ -124,7 +124,7 @@ TEST(GoldenWeights, ThatAreNoPlainWeightsAreRefusedWithTheReason) {
       {"big_endian.pth", "not little-endian"},
       {"compressed.pth", "compressed"},
       {"script.pt", "is a TorchScript program: it needs no import"},
-      {"plain.pth.txt", "holds no weights"},
+      {"plain.pth.txt", "has an unknown format"},
   };
   for (const auto& [name, why] : cases) {
     expect_refused([&, name = name] { read_weights(golden(name)); }, golden(name) + ": ");
@@ -132,7 +132,7 @@ TEST(GoldenWeights, ThatAreNoPlainWeightsAreRefusedWithTheReason) {
   }
 }
 
-// Parses what is there of a golden file, whichever kind it is.
+// Parses the bytes of a golden file of any kind.
 void parse(const std::string& name, std::span<const std::uint8_t> bytes) {
   const Weights weights =
       name.ends_with(".safetensors") ? parse_safetensors(bytes) : parse_pth(bytes);
@@ -158,7 +158,7 @@ TEST(GoldenWeights, AreRefusedWhereverTheyAreCut) {
   }
 }
 
-// Damage is told or survived, never a crash: run under the sanitizers too.
+// Damage is reported or tolerated, never a crash; also run under the sanitizers.
 TEST(GoldenWeights, SurviveEveryChangedByte) {
   for (const std::string& name : single_files()) {
     std::vector<std::uint8_t> damaged = read_file(golden(name));

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "diml/weights.h"
 #include "weights/raw_pth.h"
 #include "weights/refusal.h"
+#include "weights/weights.h"
 
 namespace diml {
 namespace {
@@ -53,12 +53,12 @@ TEST(Pth, RefusesAWindowThatReachesBeyondItsStorage) {
        {Window{{2, 2}, {2, 1}, 1}, Window{{2}, {4}}, Window{{1}, {1}, 4}, Window{{}, {}, kHuge},
         Window{{2, 2}, {kHuge, kHuge}}, Window{{2}, {1}, kHuge}, Window{{3}, {kHuge}},
         Window{{2}, {-1}, 1}, Window{{-1}, {1}}, Window{{1}, {1}, -1}, Window{{2, 2}, {1}}}) {
-    refuses(named(tensor(window)), "tensor w that contradicts itself");
+    refuses(named(tensor(window)), "tensor w that is inconsistent");
   }
 }
 
 TEST(Pth, RefusesATensorLargerThanItsStorage) {
-  refuses(named(tensor({{5}, {0}})), "larger than what is stored");
+  refuses(named(tensor({{5}, {0}})), "larger than its stored data");
   refuses(named(tensor({{kHuge}, {0}})), "larger than any memory");
   refuses(named(tensor({{kHuge, kHuge, 0}, {0, 0, 0}})), "larger than any memory");
 }
@@ -67,10 +67,10 @@ TEST(Pth, RefusesAStorageOfAnotherSizeThanTold) {
   for (const std::int64_t stored : {0, 3, 5}) {
     refuses(named(tensor({.shape = {1}, .strides = {1}, .stored = stored})), "16 bytes in data/0");
   }
-  refuses(named(tensor({.shape = {1}, .strides = {1}, .stored = -4})), "makes no sense");
+  refuses(named(tensor({.shape = {1}, .strides = {1}, .stored = -4})), "invalid data.pkl");
   refuses(named(tensor({.shape = {1}, .strides = {1}, .key = "7"})), "no a/data/7 inside");
   refuses(named(tensor({.shape = {1}, .strides = {1}, .key = std::string(5000, 'x')})),
-          "makes no sense");
+          "invalid data.pkl");
 }
 
 TEST(Pth, RefusesViewsThatWouldNeedArithmetic) {
@@ -110,9 +110,9 @@ TEST(Pth, RefusesCallsOfWhatCannotBeCalled) {
       global("torch", "Size") + tuple(integer(3)) + "R",
       one + "}b"};
   for (const std::string& pickled : pickles) {
-    refuses(pickled, "makes no sense");
+    refuses(pickled, "invalid data.pkl");
   }
-  refuses(named(global("torch._utils", "_rebuild_tensor_v2") + ")R"), "contradicts itself");
+  refuses(named(global("torch._utils", "_rebuild_tensor_v2") + ")R"), "is inconsistent");
 }
 
 TEST(Pth, RefusesAStackThatIsUsedBeyondItsEnd) {
@@ -125,18 +125,18 @@ TEST(Pth, RefusesAStackThatIsUsedBeyondItsEnd) {
 
 TEST(Pth, RefusesCirclesAndWhatGrowsOutOfAllProportion) {
   refuses("]q" + std::string(1, '\0') + "h" + std::string(1, '\0') + "a", "nested deeper than 64");
-  std::string doubling = "}q" + std::string(1, '\0');  // each holds the one before twice
+  std::string doubling = "}q" + std::string(1, '\0');  // each holds the previous one twice
   for (char k = 1; k < 50; ++k) {
     const std::string before = std::string("h") + static_cast<char>(k - 1);
     doubling += std::string("}q") + k + "(" + text("a") + before + text("b") + before + "u";
   }
   refuses(doubling, "more than 16-fold");
-  std::string long_list = "(](";  // of which there are many, of nothing that counts
+  std::string long_list = "(](";  // many lists without tensors
   for (int k = 0; k < 1000; ++k) long_list += "K\1";
   long_list += "eq" + std::string(1, '\0');
   for (int k = 0; k < 1000; ++k) long_list += "h" + std::string(1, '\0');
   refuses(long_list + "t", "more than 16-fold");
-  // A few bytes a thousand times are in proportion.
+  // A few bytes, shared a thousand times, are allowed.
   std::string copies = tensor({{4}, {1}}) + "q" + std::string(1, '\0') + "0}(";
   for (int k = 0; k < 4000; ++k) copies += "M" + raw(static_cast<std::uint16_t>(k)) + "h" + '\0';
   EXPECT_EQ(parse(archive(copies + "u")).tensors.size(), 4000u);
@@ -184,7 +184,7 @@ TEST(Pth, RefusesArchivesOfOtherPrograms) {
   expect_refused([] { parse(zip({{"x/a/data.pkl", "."}})); }, "without data.pkl");
   expect_refused([] { parse(zip({})); }, "without data.pkl");
   expect_refused([] { parse("PK\3\4 and nothing more of a zip archive"); }, "damaged zip archive");
-  expect_refused([] { parse("Rar!"); }, "no .pth file");
+  expect_refused([] { parse("Rar!"); }, "not a .pth file");
   expect_refused([] { parse(""); }, "is empty");
   expect_refused([] { parse(zip({{"a/data.pkl", "."}, {"a/data.pkl", "."}})); }, "damaged");
 }

@@ -7,7 +7,7 @@
 
 namespace diml::test {
 
-// Archives and pickles written by hand, also those that torch never writes and that must be
+// Archives and pickles written by hand, including those that torch never writes and that must be
 // refused.
 
 template <class T>
@@ -57,7 +57,7 @@ struct Window {
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;
   std::int64_t offset = 0;
-  std::int64_t stored = 4;  // elements of the storage, as told
+  std::int64_t stored = 4;  // elements of the storage, as declared
   std::string key = "0";
   std::string type = "FloatStorage";
   std::string more = "\x89}";  // requires_grad, hooks

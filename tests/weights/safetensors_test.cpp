@@ -3,15 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder.h"
-#include "diml/weights.h"
 #include "weights/refusal.h"
+#include "weights/weights.h"
 
 namespace diml {
 namespace {
 
 using test::expect_refused;
 
-// The bytes of any file, also of those that the library never writes and must refuse.
+// The bytes of any file, including those that the library never writes and must refuse.
 std::string file(const std::string& header, std::size_t data_bytes,
                  std::uint64_t length = ~std::uint64_t{0}) {
   if (length == ~std::uint64_t{0}) length = header.size();
@@ -78,10 +78,10 @@ TEST(Safetensors, RefusesShapesThatTheirOffsetsContradict) {
           "larger than any memory");
   refuses("{" + entry("a", "[0,0]", "[0,4294967296,4294967296]") + "}", 0,
           "larger than any memory");
-  refuses("{" + entry("a", "[0,8]", "[-2]") + "}", 8, "no list of whole numbers");
-  refuses("{" + entry("a", "[0,8]", "[2.0]") + "}", 8, "no list of whole numbers");
-  refuses("{" + entry("a", "[0,8]", "{\"x\":2}") + "}", 8, "no list of whole numbers");
-  refuses("{" + entry("a", "[0,8]", "2") + "}", 8, "no list of whole numbers");
+  refuses("{" + entry("a", "[0,8]", "[-2]") + "}", 8, "not a list of whole numbers");
+  refuses("{" + entry("a", "[0,8]", "[2.0]") + "}", 8, "not a list of whole numbers");
+  refuses("{" + entry("a", "[0,8]", "{\"x\":2}") + "}", 8, "not a list of whole numbers");
+  refuses("{" + entry("a", "[0,8]", "2") + "}", 8, "not a list of whole numbers");
 }
 
 TEST(Safetensors, RefusesOtherTypesAndNamesThem) {
@@ -95,14 +95,14 @@ TEST(Safetensors, RefusesANameThatComesTwice) {
 }
 
 TEST(Safetensors, RefusesAHeaderThatIsNone) {
-  refuses("[]", 0, "no JSON object");
-  refuses("{", 0, "no JSON");
+  refuses("[]", 0, "not a JSON object");
+  refuses("{", 0, "not valid JSON");
   refuses("{\"a\":1}", 0, "tensor a has no dtype");
   refuses("{\"a\":{}}", 0, "tensor a has no dtype");
-  refuses("{\"a\":{\"dtype\":1}}", 0, "a dtype that is no text");
+  refuses("{\"a\":{\"dtype\":1}}", 0, "a dtype that is not text");
   refuses("{\"__metadata__\":3}", 0, "metadata");
   refuses("{\"__metadata__\":{\"a\":3}}", 0, "metadata a");
-  refuses("{\"\xff\":{}}", 0, "no JSON");
+  refuses("{\"\xff\":{}}", 0, "not valid JSON");
   refuses("{\"a\":1e999}", 0, "out of range");
   refuses(std::string(1000, '['), 0, "nested deeper");
 }
@@ -110,7 +110,7 @@ TEST(Safetensors, RefusesAHeaderThatIsNone) {
 TEST(Safetensors, RefusesALengthThatCannotBe) {
   expect_refused([] { parse(file("{}", 0, 3)); }, "truncated");
   expect_refused([] { parse(file("{}", 0, 100'000'001)); }, "100000001 bytes");
-  expect_refused([] { parse(file("{}", 0, ~std::uint64_t{0} - 8)); }, "no safetensors file");
+  expect_refused([] { parse(file("{}", 0, ~std::uint64_t{0} - 8)); }, "not a safetensors file");
   expect_refused([] { parse(""); }, "truncated");
 }
 

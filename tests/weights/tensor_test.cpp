@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "diml/weights.h"
 #include "weights/refusal.h"
+#include "weights/weights.h"
 
 namespace diml {
 namespace {

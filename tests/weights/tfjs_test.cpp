@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/temporary_folder.h"
-#include "diml/weights.h"
 #include "weights/refusal.h"
+#include "weights/weights.h"
 
 namespace diml {
 namespace {
@@ -57,11 +57,11 @@ TEST(Tfjs, RefusesOtherTypesAndNamesThem) {
 TEST(Tfjs, RefusesWhatIsNoModel) {
   expect_refused([] { parse("{}", 0); }, "no weightsManifest");
   expect_refused([] { parse("[]", 0); }, "no weightsManifest");
-  expect_refused([] { parse("", 0); }, "no JSON");
-  expect_refused([] { parse(R"({"weightsManifest":3})", 0); }, "no list");
+  expect_refused([] { parse("", 0); }, "not valid JSON");
+  expect_refused([] { parse(R"({"weightsManifest":3})", 0); }, "not a list");
   expect_refused([] { parse(R"({"weightsManifest":[3]})", 0); }, "has no paths");
   expect_refused([] { parse(R"({"weightsManifest":[{"paths":[3],"weights":[]}]})", 0); },
-                 "no text");
+                 "not text");
   expect_refused([] { parse(model("3"), 0); }, "a weight has no name");
   expect_refused([] { parse(model(weight("a", "[0]") + "," + weight("a", "[0]")), 0); },
                  "two tensors called a");
@@ -132,7 +132,7 @@ TEST(ReadWeights, SaysWhatItKnowsWhereItKnowsNothing) {
   test::write_bytes(folder / "weights.h5", "\x89HDF\r\n\x1a\n and more of it");
   expect_refused([&] { read_weights(folder / "weights.h5"); }, "safetensors, .pth of torch.save");
   test::write_bytes(folder / "empty", "");
-  expect_refused([&] { read_weights(folder / "empty"); }, "holds no weights");
+  expect_refused([&] { read_weights(folder / "empty"); }, "has an unknown format");
   expect_refused([&] { read_weights(folder / "missing"); }, "cannot be opened");
 }
 

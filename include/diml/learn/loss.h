@@ -18,11 +18,11 @@ struct LossInput {
   const Grids& batch;
   const torch::Tensor& labels;  // [N] int64, 0 to classes - 1
   const PairMeasure& measure;
-  std::uint64_t seed = 0;  // of this step: what is drawn at random depends on nothing else
+  std::uint64_t seed = 0;  // of this step: random choices depend on nothing else
 };
 
-// What a loss learns beside the network: proxies, class vectors, boundaries. On the CPU and in
-// float32 as made; value.set_data(value.to(...)) moves it, for the loss as well.
+// A parameter of a loss that is learnt with the network: proxies, class vectors, boundaries. It is
+// created on the CPU in float32; value.set_data(value.to(...)) moves it, also for the loss.
 struct LossParameter {
   std::string name;  // "proxies", "beta"
   torch::Tensor value;
@@ -32,12 +32,12 @@ struct LossParameter {
 class Loss {
  public:
   virtual ~Loss() = default;
-  // A scalar. Zero, with a gradient of zero, where a batch has nothing to teach.
+  // A scalar. Zero, with a gradient of zero, where a batch has no pairs for the loss.
   virtual torch::Tensor operator()(const LossInput& input) = 0;
   virtual std::vector<LossParameter> parameters() { return {}; }
 };
 
-// What a loss must know of the rest before it is made.
+// What a loss must know about the run when it is created.
 struct LossContext {
   std::int64_t classes = 0;
   std::int64_t dim = 128;
@@ -50,7 +50,7 @@ struct LossContext {
 struct LossKind {
   const char* name;
   const char* about;
-  const char* miner;  // the default one; "" where the loss takes none
+  const char* miner;  // the default miner; "" where the loss uses none
   Numbers defaults;   // with the values of the method's table
   std::unique_ptr<Loss> (*make)(const Numbers& numbers, std::unique_ptr<Miner> miner,
                                 const LossContext& context);
@@ -64,7 +64,7 @@ struct LossParams {
   Numbers miner_numbers{};
 };
 
-// Unknown names, of the loss, its numbers or its miner, are answered with the nearest known one.
+// Throws on unknown names of the loss, its numbers or its miner, with the nearest known name.
 std::unique_ptr<Loss> make_loss(const LossParams& params, const LossContext& context);
 
 }  // namespace diml::learn

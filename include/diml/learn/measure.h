@@ -4,14 +4,32 @@
 #include <string>
 #include <string_view>
 
-#include "diml/learn/grids.h"
+#include <torch/torch.h>
+
+#include "diml/embedding.h"
 #include "diml/matcher.h"
 
 namespace diml::learn {
 
+// The grids of a batch, or of proxies, as the losses see them: differentiable.
+struct Grids {
+  torch::Tensor globals;  // [N, D], unit vectors
+  torch::Tensor norms;    // [N], the lengths of the globals before they became unit vectors
+  torch::Tensor cells;    // [N, R, D], unit vectors; undefined where no measure needs them
+
+  std::int64_t size() const { return globals.size(0); }
+  std::int64_t dim() const { return globals.size(1); }
+};
+
+// L2-normalised along the last axis; a zero vector stays zero.
+torch::Tensor unit(const torch::Tensor& vectors);
+
+// map: [N, D, H, W], projected. grid: 0 for globals alone.
+Grids make_grids(const torch::Tensor& map, std::size_t grid, PoolingRule rule);
+
 enum class MeasureKind : std::uint8_t {
   global,      // of the pooled vectors
-  structural,  // of the cells, each pair of cells weighed by the transport plan
+  structural,  // of the cells, each pair of cells weighted by the transport plan
   blended,     // the mean of both; paper, section 3.4
 };
 MeasureKind measure_kind_from(std::string_view name);
@@ -19,7 +37,7 @@ const char* name_of(MeasureKind kind);
 
 enum class PlanGradient : std::uint8_t {
   constant,  // the plan is a constant for the gradient; it comes from the matcher that searches
-  unrolled,  // the gradient flows through the Sinkhorn iterations; slow, and large in memory
+  unrolled,  // the gradient flows through the Sinkhorn iterations; slow, and needs much memory
 };
 PlanGradient plan_gradient_from(std::string_view name);
 const char* name_of(PlanGradient gradient);
@@ -28,12 +46,12 @@ struct MeasureParams {
   MeasureKind kind = MeasureKind::global;
   PlanGradient plan_gradient = PlanGradient::constant;
   MatchParams match{};
-  std::string matcher = "auto";
+  Backend backend = Backend::fastest;  // of constant plans
   int threads = 0;
 };
 
-// How alike or unlike every x and every y are: [x.size(), y.size()], differentiable. Losses know
-// nothing of transport: they ask a measure.
+// Similarities or distances of every x and every y: [x.size(), y.size()], differentiable. Losses
+// call a measure; they contain no code for transport.
 class PairMeasure {
  public:
   explicit PairMeasure(MeasureParams params = {});
@@ -46,19 +64,19 @@ class PairMeasure {
 
   // Cosine.
   torch::Tensor similarity(const Grids& x, const Grids& y) const;
-  // Euclidean, of unit vectors. Of pairs, [P, 2] int64 into x and y, alone: [P].
+  // Euclidean, of unit vectors. Only of given pairs, [P, 2] int64 indices into x and y: [P].
   torch::Tensor distance(const Grids& x, const Grids& y) const;
   torch::Tensor distance(const Grids& x, const Grids& y, const torch::Tensor& pairs) const;
   // var(x - y) / var(x) over the dimensions: noise against signal, with x as the anchor.
   torch::Tensor noise(const Grids& x, const Grids& y) const;
   torch::Tensor noise(const Grids& x, const Grids& y, const torch::Tensor& pairs) const;
 
-  // Unrolled plans take memory for every iteration. What the largest question so far takes at most
-  // and what was free then, in words; "" where there was none. A question for which there is no
-  // room throws before it begins.
+  // Unrolled plans need memory for every iteration. This text has the upper bound for the largest
+  // call so far and the memory that was free then; "" before the first call. A call that does not
+  // fit into memory throws before it starts.
   const std::string& unrolled_memory() const { return unrolled_memory_; }
 
-  // Spent in finding plans since the measure was made; on a GPU in asking for them.
+  // Time of computing plans since the measure was created; on a GPU, of launching them.
   double plan_seconds() const { return plan_seconds_; }
 
  private:

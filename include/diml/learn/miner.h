@@ -14,7 +14,7 @@ namespace diml::learn {
 // Numbers of a loss or a miner, by name.
 using Numbers = std::map<std::string, double>;
 
-// What miners choose from: Euclidean distances of the unit globals, without gradient, on the CPU.
+// The input of miners: Euclidean distances of the unit globals, without gradient, on the CPU.
 struct MinerInput {
   torch::Tensor distances;  // [N, N] float32
   torch::Tensor labels;     // [N] int64
@@ -22,14 +22,14 @@ struct MinerInput {
   std::uint64_t seed = 0;
 };
 
-// What a miner chose, as indices into the batch, int64. Pair losses look at each pair once; the
+// The choice of a miner, as int64 indices into the batch. Pair losses use each pair once; the
 // triplets are every positive of an anchor with every negative of that anchor.
 struct Mined {
   torch::Tensor positives;  // [P, 2]: anchor, another image of its class
   torch::Tensor negatives;  // [Q, 2]: anchor, an image of another class
 };
 
-// batch: how many images there are. [N, N] bool: which pairs of `pairs`, [P, 2], are there.
+// batch: the number of images, N. Returns [N, N] bool, true at each of `pairs`, [P, 2].
 torch::Tensor mask_of(const torch::Tensor& pairs, std::int64_t batch);
 
 struct Triplets {
@@ -39,7 +39,7 @@ struct Triplets {
 };
 Triplets triplets_of(const Mined& mined, std::int64_t batch);
 
-// Chooses what a batch teaches. Deterministic from the seed.
+// Chooses the pairs of a batch that the loss uses. Deterministic, given the seed.
 class Miner {
  public:
   virtual ~Miner() = default;
@@ -54,8 +54,8 @@ struct MinerKind {
 };
 const std::vector<MinerKind>& miner_kinds();
 
-// numbers: those that differ from the defaults. Unknown names are answered with the nearest known
-// one.
+// numbers: those that differ from the defaults. Throws on unknown names, with the nearest known
+// name.
 std::unique_ptr<Miner> make_miner(std::string_view name, const Numbers& numbers = {});
 
 }  // namespace diml::learn

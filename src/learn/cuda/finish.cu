@@ -10,9 +10,9 @@ namespace diml::learn::kernels {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kBytes = 16;                 // what a thread reads at once
-constexpr std::size_t kMostParts = 1024;   // some blocks for every multiprocessor of any card
-constexpr std::size_t kRowsOfThread = 16;  // at least: sums are worth a block
+constexpr int kBytes = 16;                 // per read of a thread
+constexpr std::size_t kMostParts = 1024;   // some blocks for every multiprocessor of any GPU
+constexpr std::size_t kRowsOfThread = 16;  // at least: fewer are not worth a block
 
 template <typename T>
 struct alignas(kBytes) Vector {
@@ -39,15 +39,15 @@ __global__ void __launch_bounds__(kThreads)
     for (int k = 0; k < Vector<T>::kSize; ++k) {
       float sum = number(value.values[k]) + number(shift.values[k]);
       if (shortcut != nullptr) sum += number(other.values[k]);
-      // Not fmaxf, which takes the number of the two: NaN must stay NaN.
+      // Not fmaxf, which drops NaN: NaN must stay NaN.
       put(value.values[k], sum < 0.0F ? 0.0F : sum);
     }
     map[i] = value;
   }
 }
 
-// A thread keeps to the channels of one vector, so that their sums stay in registers; the threads
-// of a block that share a vector add up through shared memory, in a fixed order.
+// A thread handles the channels of one vector, so that their sums stay in registers; the threads of
+// a block that share a vector are summed through shared memory, in a fixed order.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     backward_kernel(const Vector<T>* gradient, const Vector<T>* map, Vector<T>* before,
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
       Vector<T> value = gradient[i];
       const Vector<T> after = map[i];
       for (int k = 0; k < kSize; ++k) {
-        // What ReLU cut off passes nothing back; NaN passes.
+        // Where ReLU gave 0, the gradient is 0; NaN passes.
         const float passed = number(after.values[k]) <= 0.0F ? 0.0F : number(value.values[k]);
         put(value.values[k], passed);
         sums[k] += passed;

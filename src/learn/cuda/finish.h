@@ -5,7 +5,7 @@
 
 namespace diml::learn::kernels {
 
-// Maps whose channels lie side by side: [rows, channels], a row for each place of each image.
+// Maps with channels last: [rows, channels], a row for each place of each image.
 enum class MapType : std::uint8_t { float32, bfloat16 };
 
 struct Rows {
@@ -14,15 +14,15 @@ struct Rows {
   MapType type = MapType::float32;
 };
 
-// What the kernels below can do: whole vectors of channels, as many as a block holds or a multiple.
+// Whether the kernels support it: whole vectors of channels, as many as a block has or a multiple.
 bool can_finish(const Rows& shape);
 
 // map = max(0, map + bias + shortcut), in one pass. shortcut: null for none. stream: a
 // cudaStream_t.
 void finish(const Rows& shape, void* map, const void* bias, const void* shortcut, void* stream);
 
-// Of a finished map: the gradient before ReLU, and its sums by channel in parts that are still to
-// be added up, [parts_of(shape), channels].
+// Of a finished map: the gradient before ReLU, and its partial sums by channel, which the caller
+// must add, [parts_of(shape), channels].
 std::size_t parts_of(const Rows& shape);
 void finish_backward(const Rows& shape, const void* gradient, const void* map, void* before,
                      float* parts, void* stream);

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "../numbers.h"
-#include "losses.h"
+#include "diml/learn/loss.h"
 #include "pairs.h"
 
 namespace diml::learn {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "losses.h"
+#include "diml/learn/loss.h"
 #include "pairs.h"
 #include "proxies.h"
 

@@ -1,4 +1,4 @@
-#include "losses.h"
+#include "diml/learn/loss.h"
 #include "pairs.h"
 
 namespace diml::learn {
@@ -15,7 +15,7 @@ class Circle final : public Loss {
     const torch::Tensor positives = mask_of(mined.positives, input.batch.size());
     const torch::Tensor negatives = mask_of(mined.negatives, input.batch.size());
     const torch::Tensor similarity = input.measure.similarity(input.batch, input.batch);
-    // How far a pair is from where it should be; a weight, not something to learn from.
+    // How far a pair is from its optimum; a weight without gradient.
     const torch::Tensor far = torch::relu(1.0 + margin_ - similarity.detach());
     const torch::Tensor near = torch::relu(similarity.detach() + margin_);
     const torch::Tensor pull =

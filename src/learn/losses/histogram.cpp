@@ -1,5 +1,5 @@
 #include "../numbers.h"
-#include "losses.h"
+#include "diml/learn/loss.h"
 #include "pairs.h"
 
 namespace diml::learn {
@@ -16,14 +16,14 @@ class Histogram final : public Loss {
     const torch::Tensor same = same_class(labels);
     const torch::Tensor other = labels.unsqueeze(1) != labels.unsqueeze(0);
     const torch::Tensor similarity = input.measure.similarity(input.batch, input.batch);
-    // How often a negative is more alike than a positive.
+    // The probability that a negative is more similar than a positive.
     return (histogram_of(similarity.masked_select(other)) *
             histogram_of(similarity.masked_select(same)).cumsum(0))
         .sum();
   }
 
  private:
-  // similarities: [P]. Each is shared by the two nearest of the evenly spaced nodes.
+  // similarities: [P]. Each is split between the two nearest of the evenly spaced nodes.
   torch::Tensor histogram_of(const torch::Tensor& similarities) const {
     const double per_unit = static_cast<double>(bins_ - 1) / 2.0;
     const torch::Tensor position =

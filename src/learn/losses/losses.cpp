@@ -1,8 +1,16 @@
-#include "losses.h"
+#include "diml/learn/loss.h"
 
 #include "../numbers.h"
 
 namespace diml::learn {
+
+// One file for each. A new one is a name here, a row below and a line in src/CMakeLists.txt.
+// numbers: all of the row's; miner: null where the row has none.
+using MakeLoss = std::unique_ptr<Loss>(const Numbers& numbers, std::unique_ptr<Miner> miner,
+                                       const LossContext& context);
+MakeLoss make_angular, make_arcface, make_circle, make_contrastive, make_cosface, make_genlifted,
+    make_histogram, make_margin, make_ms, make_npair, make_proxyanchor, make_proxynca,
+    make_quadruplet, make_snr, make_softmax, make_softtriple, make_supcon, make_triplet;
 
 const std::vector<LossKind>& loss_kinds() {
   // Numbers: the method, section 6; of circle, cosface, softtriple and supcon their papers'.
@@ -19,7 +27,7 @@ const std::vector<LossKind>& loss_kinds() {
        {{"scale", 16.0}, {"margin", 0.5}, {"class_lr", 5e-4}},
        make_arcface},
       {"circle",
-       "pairs weighed by how far they are from where they should be, Sun et al. 2020",
+       "pairs weighted by how far they are from their optimum, Sun et al. 2020",
        "all",
        {{"margin", 0.4}, {"gamma", 80.0}},
        make_circle},
@@ -39,7 +47,7 @@ const std::vector<LossKind>& loss_kinds() {
        {{"margin", 1.0}, {"l2", 0.005}},
        make_genlifted},
       {"histogram",
-       "how often a negative is more alike than a positive, Ustinova and Lempitsky 2016",
+       "how often a negative is more similar than a positive, Ustinova and Lempitsky 2016",
        "",
        {{"bins", 65.0}},
        make_histogram},
@@ -49,7 +57,7 @@ const std::vector<LossKind>& loss_kinds() {
        {{"margin", 0.2}, {"beta", 1.2}, {"beta_lr", 5e-4}},
        make_margin},
       {"ms",
-       "pairs weighed by three kinds of similarity, Wang et al. 2019",
+       "pairs weighted by three kinds of similarity, Wang et al. 2019",
        "multi_similarity",
        {{"alpha", 2.0}, {"beta", 40.0}, {"lambda", 0.5}},
        make_ms},
@@ -112,13 +120,13 @@ std::unique_ptr<Loss> make_loss(const LossParams& params, const LossContext& con
   const std::string owner = "the loss " + params.name;
   const Numbers numbers = with_defaults(params.numbers, kind.defaults, owner);
   if (context.classes < 2) {
-    throw Error(owner + " needs at least 2 classes to tell apart, not " +
-                std::to_string(context.classes) + ": train on more");
+    throw Error(owner + " needs at least 2 classes, not " + std::to_string(context.classes) +
+                ": train on more");
   }
   const std::string default_miner = kind.miner;
   if (default_miner.empty()) {
     if (!params.miner.empty() || !params.miner_numbers.empty()) {
-      throw Error(owner + " looks at the whole batch and takes no miner: leave the miner out");
+      throw Error(owner + " uses the whole batch and takes no miner: leave the miner out");
     }
     return kind.make(numbers, nullptr, context);
   }

@@ -1,12 +1,12 @@
 #include "../numbers.h"
-#include "losses.h"
+#include "diml/learn/loss.h"
 #include "pairs.h"
 
 namespace diml::learn {
 namespace {
 
-// The paper's appendix. Its s* = 0 is read as "takes no part": a constant in the sum would only
-// dampen the others.
+// The paper's appendix. Its s* = 0 is read as "not in the sum": a constant in the sum would only
+// dampen the other terms.
 class MultiSimilarity final : public Loss {
  public:
   MultiSimilarity(const Numbers& numbers, std::unique_ptr<Miner> miner)

@@ -1,11 +1,11 @@
 #include "pairs.h"
 
-#include "diml/random.h"
+#include "base/random.h"
 
 namespace diml::learn {
 namespace {
 
-// What a mask leaves out: too small to count in any sum of exponentials, yet finite, for gradients.
+// Value of masked entries: too small to count in a sum of exponentials, yet finite, for gradients.
 constexpr double kNothing = -1e30;
 constexpr std::uint64_t kSecondNegatives = 0x71756164;
 constexpr double kNoSquaredDistance = 1e-10;

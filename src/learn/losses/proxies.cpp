@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diml/random.h"
+#include "base/random.h"
 
 namespace diml::learn {
 namespace {

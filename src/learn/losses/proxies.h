@@ -6,19 +6,19 @@
 
 namespace diml::learn {
 
-// How the numbers of proxies begin. Their length decides what a learning rate does: vectors that
-// are compared as unit vectors turn the faster the shorter they are.
+// The initialisation of proxies. Their length matters for the learning rate: vectors that are
+// compared as unit vectors rotate faster when they are short.
 enum class ProxyStart : std::uint8_t {
   unit,     // normal, variance 1 / D: length 1
   uniform,  // within 1 / sqrt(D): length 0.58; Softmax and ArcFace in the authors' code
   eighth    // normal / 8: length 1.41 at D = 128; ProxyNCA in the authors' code
 };
 
-// Learnt vectors that stand for classes; grids of them where the measure looks at cells. The mean
-// over the cells is the ordinary proxy, and starts as the same one whatever the number of cells.
+// Learnt vectors that represent classes; grids of them where the measure uses cells. The mean over
+// the cells is the ordinary proxy; its initial value does not depend on the number of cells.
 class Proxies {
  public:
-  // count: as many, or several per class.
+  // count: one or several per class.
   Proxies(std::string name, std::int64_t count, const LossContext& context, double learning_rate,
           ProxyStart start = ProxyStart::unit);
 

@@ -1,4 +1,4 @@
-#include "losses.h"
+#include "diml/learn/loss.h"
 #include "pairs.h"
 
 namespace diml::learn {
@@ -15,7 +15,7 @@ class Quadruplet final : public Loss {
     const Triplets triplets = mine_triplets(*miner_, input);
     const SecondNegatives second = second_negatives(triplets, labels_of(input), input.seed);
     const torch::Tensor apart_pairs = torch::stack({triplets.negatives, second.images}, 1);
-    // Near, far and apart, one of each for every triplet.
+    // Distances to the positive, to the negative, and between the negatives, for every triplet.
     const std::vector<torch::Tensor> distance =
         input.measure
             .distance(input.batch, input.batch,

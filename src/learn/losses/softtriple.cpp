@@ -1,5 +1,5 @@
 #include "../numbers.h"
-#include "losses.h"
+#include "diml/learn/loss.h"
 #include "pairs.h"
 #include "proxies.h"
 
@@ -35,7 +35,7 @@ class SoftTriple final : public Loss {
 
  private:
   // Mean over the classes of half the mean distance of two centres of the class. Of the globals,
-  // whatever the measure: centres have nothing to match among themselves.
+  // for every measure: centres are not matched with each other.
   torch::Tensor spread_of(const Grids& centers) const {
     if (per_class_ < 2) return torch::zeros({}, centers.globals.options());
     const torch::Tensor vectors = centers.globals.view({classes_, per_class_, centers.dim()});

@@ -1,5 +1,5 @@
 #include "../numbers.h"
-#include "losses.h"
+#include "diml/learn/loss.h"
 #include "pairs.h"
 
 namespace diml::learn {

@@ -10,7 +10,7 @@ namespace {
 
 // log q(d): the density of the distance of two random points of the unit sphere, up to a constant.
 double log_density(double distance, double dim) {
-  // Opposite points have density 0: without a bound one of them would always be drawn.
+  // Opposite points have density 0: without a bound they would always be drawn.
   constexpr double kLeast = 1e-8;
   return (dim - 2.0) * std::log(distance) +
          (dim - 3.0) / 2.0 * std::log(std::max(kLeast, 1.0 - distance * distance / 4.0));
@@ -38,7 +38,7 @@ class DistanceMiner final : public AnchorMiner {
     }
     const double largest = *std::max_element(log_weights.begin(), log_weights.end());
     if (!std::isfinite(largest)) return any_of(anchor.negatives, random);
-    // Relative to the largest: the weights themselves leave the range of a double.
+    // Relative to the largest: the weights themselves exceed the range of a double.
     double total = 0.0;
     for (double& weight : log_weights) total += (weight = std::exp(weight - largest));
     double left = random.uniform() * total;

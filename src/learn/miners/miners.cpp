@@ -5,7 +5,7 @@
 namespace diml::learn {
 namespace {
 
-constexpr std::uint64_t kMining = 0x6d696e65;  // keeps its random numbers apart from others'
+constexpr std::uint64_t kMining = 0x6d696e65;  // separates its random numbers from others
 
 torch::Tensor pairs_tensor(const std::vector<std::int64_t>& flat) {
   return torch::tensor(flat, torch::kInt64).view({-1, 2});
@@ -66,12 +66,12 @@ Triplets triplets_of(const Mined& mined, std::int64_t batch) {
 
 const std::vector<MinerKind>& miner_kinds() {
   // Numbers: the method, section 6. An anchor without a positive or without a negative in the batch
-  // is passed over, except by `all`. `multi_similarity` is the MS loss's own rule: it chooses among
-  // pairs, so that it serves the other losses as well.
+  // is skipped, except by `all`. `multi_similarity` is the MS loss's own rule: it chooses among
+  // pairs, so that other losses can use it as well.
   static const std::vector<MinerKind> kinds = {
       {"all", "every pair of the batch", {}, make_all_miner},
       {"distance",
-       "negatives from near to far alike: with probability 1 / q(d), Wu et al. 2017",
+       "negatives at all distances alike: with probability 1 / q(d), Wu et al. 2017",
        {{"lower", 0.5}, {"upper", 2.0}},
        make_distance_miner},
       {"multi_similarity",

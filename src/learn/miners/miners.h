@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/random.h"
 #include "diml/learn/miner.h"
-#include "diml/random.h"
 
 namespace diml::learn {
 
@@ -19,7 +19,7 @@ struct Anchor {
   float to(std::int64_t other) const { return distances[other]; }
 };
 
-// What was chosen so far.
+// The pairs chosen so far.
 struct MinedLists {
   std::vector<std::int64_t> positives;  // anchor, positive, anchor, positive ...
   std::vector<std::int64_t> negatives;
@@ -28,7 +28,7 @@ struct MinedLists {
   void take_negative(const Anchor& anchor, std::int64_t negative);
 };
 
-// A miner that looks at one anchor after the other.
+// A miner that handles one anchor after the other.
 class AnchorMiner : public Miner {
  public:
   Mined operator()(const MinerInput& input) final;
@@ -36,7 +36,7 @@ class AnchorMiner : public Miner {
  protected:
   virtual void choose(const Anchor& anchor, const MinerInput& input, Random& random,
                       MinedLists& mined) const = 0;
-  // Whether anchors that have no positive, or no negative, in the batch are shown as well.
+  // Whether anchors that have no positive, or no negative, in the batch are included as well.
   virtual bool takes_lonely_anchors() const { return false; }
 };
 

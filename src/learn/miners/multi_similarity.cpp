@@ -6,8 +6,8 @@
 namespace diml::learn {
 namespace {
 
-// The only rule without a fallback: an anchor that has learnt to keep its classes apart teaches
-// nothing, and the loss is a mean over the others.
+// The only rule without a fallback: an anchor whose classes are already separated gives no pairs,
+// and the loss is a mean over the other anchors.
 class MultiSimilarityMiner final : public AnchorMiner {
  public:
   explicit MultiSimilarityMiner(float epsilon) : epsilon_(epsilon) {}

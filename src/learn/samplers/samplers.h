@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "diml/learn/sampler.h"
-#include "diml/random.h"
+#include "base/random.h"
+#include "learn/sampler.h"
 
 namespace diml::learn {
 
@@ -18,7 +18,7 @@ void draw_to_front(std::vector<Value>& values, std::size_t count, Random& random
   }
 }
 
-// params is checked but for what only the sampler's own rule needs.
+// params is checked, except for the needs of the sampler's own rule.
 std::unique_ptr<Sampler> make_m_per_class_sampler(const SamplerParams& params,
                                                   std::span<const std::int64_t> labels);
 std::unique_ptr<Sampler> make_random_sampler(const SamplerParams& params,

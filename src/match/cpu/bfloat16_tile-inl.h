@@ -1,6 +1,6 @@
-// Dot products of bfloat16 cells with the CPU's own instruction, two products a lane and step: half
-// the time of float32. Highway has no target for it yet, so it is written for AVX-512 by hand, and
-// asked for at run time. Compiled once per SIMD target.
+// Dot products of bfloat16 cells with the CPU's own instruction, two products per lane and step:
+// half the time of float32. Highway has no target for it yet, so it is written for AVX-512 by hand
+// and checked for at run time. Compiled once per SIMD target.
 
 #if defined(DIML_BFLOAT16_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef DIML_BFLOAT16_TILE_INL_H_

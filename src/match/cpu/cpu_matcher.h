@@ -6,6 +6,6 @@
 
 namespace diml::cpu {
 
-std::unique_ptr<Matcher> make_cpu_matcher(MatcherOptions options);
+std::unique_ptr<Matcher> make_cpu_matcher(MatcherParams params);
 
 }  // namespace diml::cpu

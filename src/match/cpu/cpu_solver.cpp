@@ -30,8 +30,7 @@ struct PairArrays {
 }  // namespace
 
 PairParams pair_params(const MatchParams& params) {
-  return {params.marginals == MarginalRule::cross_correlation,
-          static_cast<float>(params.transport.lambda),
+  return {params.marginals, static_cast<float>(params.transport.lambda),
           static_cast<float>(params.transport.tolerance), params.transport.max_iterations};
 }
 

@@ -1,4 +1,4 @@
-// What the two Sinkhorn loops share: one pair's matrices in float32. Compiled once per SIMD target.
+// Shared by the two Sinkhorn loops: one pair's matrices in float32. Compiled once per SIMD target.
 
 #if defined(DIML_PAIR_BUFFERS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef DIML_PAIR_BUFFERS_INL_H_
@@ -17,6 +17,7 @@
 
 #include "cpu/pair_kernel.h"
 #include "cpu/tile-inl.h"
+#include "marginal_weight.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
@@ -136,16 +137,15 @@ HWY_INLINE float load_cell(const hwy::bfloat16_t* cells, std::size_t k) {
   return to_float(value);
 }
 
-// weights = max(0, weights) / sum, or uniform (and true) where nothing correlates. Clears the
-// padding.
-inline bool normalise_marginal(float* weights, std::size_t count, std::size_t padded) {
+// Correlations become weights that sum to 1; uniform ones (and true) where nothing correlates.
+// Clears the padding.
+inline bool normalise_marginal(MarginalRule rule, float* weights, std::size_t count,
+                               std::size_t padded) {
+  for (std::size_t i = 0; i < count; ++i) weights[i] = marginal_weight(rule, weights[i]);
+  std::fill(weights + count, weights + padded, 0.0f);
   FloatVec total = hn::Zero(kFloat);
   for (std::size_t i = 0; i < padded; i += kLanes) {
-    const FloatVec positive = hn::Max(hn::Load(kFloat, weights + i), hn::Zero(kFloat));
-    const auto inside = hn::FirstN(kFloat, count - std::min(count, i));
-    const FloatVec kept = hn::IfThenElseZero(inside, positive);
-    total = hn::Add(total, kept);
-    hn::Store(kept, kFloat, weights + i);
+    total = hn::Add(total, hn::Load(kFloat, weights + i));
   }
   const float sum = hn::GetLane(hn::SumOfLanes(kFloat, total));
   if (!(sum > static_cast<float>(kNoCorrelation))) {
@@ -166,7 +166,7 @@ HWY_INLINE hn::Vec<DoubleTag> load_similarities(DoubleTag, const float* from) {
   return hn::PromoteTo(kDouble, hn::Load(hn::Rebind<float, DoubleTag>(), from));
 }
 
-// e^x for |x| <= 80, to 2 units in the last place. Without the special cases of a general one.
+// e^x for |x| <= 80, to 2 units in the last place. Without the special cases of a general exp.
 HWY_INLINE FloatVec exp_in_range(FloatVec x) {
   const hn::RebindToSigned<FloatTag> ints;
   const FloatVec whole = hn::Round(hn::Mul(x, hn::Set(kFloat, 1.44269504f)));
@@ -239,8 +239,8 @@ HWY_INLINE hn::Vec<D> scaling(D d, hn::Vec<D> marginal, hn::Vec<D> sum) {
   return hn::Div(marginal, hn::Max(sum, least_scaling(d)));
 }
 
-// How far a step of log b is to be prolonged, when its successive steps shrink by `product /
-// square`. Steps near the rounding are left alone: prolonged, their noise would keep a pair from
+// How far a step of log b is prolonged when its successive steps shrink by `product / square`.
+// Steps near the rounding error are not prolonged: their noise would keep a pair from
 // converging.
 template <class D>
 HWY_INLINE hn::Vec<D> prolongation(D d, hn::Vec<D> product, hn::Vec<D> square) {
@@ -258,7 +258,7 @@ HWY_INLINE hn::Vec<D> log_step(D d, hn::Vec<D> later, hn::Vec<D> earlier) {
   return hn::Log(d, hn::Div(hn::Max(later, least_scaling(d)), hn::Max(earlier, least_scaling(d))));
 }
 
-// The last two steps of log b: what `prolongation` takes, lane by lane, and the last step itself.
+// The last two steps of log b: the input of `prolongation`, lane by lane, and the last step itself.
 template <class D>
 struct Steps {
   hn::Vec<D> product;

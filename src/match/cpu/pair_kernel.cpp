@@ -101,7 +101,7 @@ T score_of(D d, const PairShape& shape, const float* similarity, const T* kernel
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
-// What is wanted of a solved pair. Matrices become row-major, rows are source.
+// Writes the requested results of a solved pair. Matrices become row-major, rows are source.
 template <class D, class T = hn::TFromD<D>>
 void finish_pair(D d, const PairShape& shape, const PairParams& params, const PairBuffers& pair,
                  const T* kernel, const T* a, const T* b, SinkhornEnd end, PairOutput& output) {
@@ -134,8 +134,8 @@ void finish_pair(D d, const PairShape& shape, const PairParams& params, const Pa
   }
 }
 
-// The kernel of a pair with similarities and marginals, ready to be iterated; false where there is
-// nothing left to do, because double solved it or cannot either.
+// Prepares the kernel of a pair with similarities and marginals for the iterations; false where
+// none are needed: the pair was solved in double, or is out of range even for double.
 bool prepare_pair(const PairShape& shape, const PairParams& params, PairBuffers& pair, double* wide,
                   PairOutput& output) {
   const Range range = range_of(shape, pair);
@@ -159,8 +159,8 @@ std::size_t iterate_floats(const PairShape& shape) {
              : pair_floats(shape) + kernel_by_row_floats(shape) + cells_scratch(shape);
 }
 
-// The loop depends on the pair alone, never on how many there are: it has the same bits in any
-// batch.
+// The choice of the loop depends on the pair only, never on the number of pairs: a pair has the
+// same bits in any batch.
 template <class Load, class Finish>
 void iterate(const PairShape& shape, const PairParams& params, std::size_t count, float* memory,
              const Load& load, const Finish& finish) {
@@ -199,9 +199,10 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
   float* packed = target_scratch + target_floats;
   const void* packed_source = nullptr;
 
-  const std::size_t row_count = shape.cols + (params.cross_correlation ? 1 : 0);
+  const bool correlates = uses_correlation(params.marginals);
+  const std::size_t row_count = shape.cols + (correlates ? 1 : 0);
   const auto ahead_of = [&](std::size_t task) HWY_ATTR {
-    // Targets lie anywhere in a gallery larger than the caches: ask for the next one meanwhile.
+    // Targets are anywhere in a gallery larger than the caches: prefetch the next one meanwhile.
     return static_cast<const std::byte*>(task + 1 < count ? tasks[task + 1].target.cells : nullptr);
   };
 
@@ -218,13 +219,13 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     rows[shape.cols] = target.global;
     dot_all<FloatTiles>(packed, shape.row_pad, rows, row_count, dim, pair.similarity,
                         ahead_of(task));
-    if (params.cross_correlation) {
+    if (correlates) {
       row_dots(cells, shape.cols, dim, source.global, pair.target_marginal);
     }
   };
 
 #if HWY_TARGET == HWY_AVX3
-  // The same on bfloat16 cells, undiluted. The target's global is rounded to bfloat16 for its row.
+  // The same on bfloat16 cells as stored. The target's global is rounded to bfloat16 for its row.
   const auto bfloat16_similarities = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
     const auto& [source, target] = tasks[task];
     if (source.cells != packed_source) {
@@ -235,12 +236,11 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     const std::byte* rows[kMostCells + 1];
     for (std::size_t j = 0; j < shape.cols; ++j) rows[j] = cells + j * dim * sizeof(BFloat16);
     auto* global = reinterpret_cast<BFloat16*>(target_scratch);
-    if (params.cross_correlation)
-      std::transform(target.global, target.global + dim, global, to_bfloat16);
+    if (correlates) std::transform(target.global, target.global + dim, global, to_bfloat16);
     rows[shape.cols] = reinterpret_cast<const std::byte*>(global);
     dot_all<Bfloat16Tiles>(packed, shape.row_pad, rows, row_count, dim / 2, pair.similarity,
                            ahead_of(task));
-    if (params.cross_correlation) {
+    if (correlates) {
       row_dots(static_cast<const hwy::bfloat16_t*>(target.cells), shape.cols, dim, source.global,
                pair.target_marginal);
     }
@@ -260,15 +260,14 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
 #else
     similarities(task, pair);
 #endif
-    if (params.cross_correlation) {
+    if (correlates) {
       std::copy_n(pair.similarity + shape.cols * shape.row_pad, shape.row_pad,
                   pair.source_marginal);
-    } else {
-      std::fill_n(pair.source_marginal, shape.rows, 1.0f);
-      std::fill_n(pair.target_marginal, shape.cols, 1.0f);
     }
-    output.uniform_source = normalise_marginal(pair.source_marginal, shape.rows, shape.row_pad);
-    output.uniform_target = normalise_marginal(pair.target_marginal, shape.cols, shape.col_pad);
+    output.uniform_source =
+        normalise_marginal(params.marginals, pair.source_marginal, shape.rows, shape.row_pad);
+    output.uniform_target =
+        normalise_marginal(params.marginals, pair.target_marginal, shape.cols, shape.col_pad);
     return prepare_pair(shape, params, pair, wide, output);
   };
   const auto finish = [&](std::size_t task, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
@@ -294,8 +293,10 @@ void solve_similarity_simd(const float* similarity, const float* source_marginal
     }
     std::copy_n(source_marginal, rows, pair.source_marginal);
     std::copy_n(target_marginal, cols, pair.target_marginal);
-    normalise_marginal(pair.source_marginal, rows, shape.row_pad);
-    normalise_marginal(pair.target_marginal, cols, shape.col_pad);
+    // Given weights are handled like correlations.
+    constexpr MarginalRule kAsGiven = MarginalRule::cross_correlation;
+    normalise_marginal(kAsGiven, pair.source_marginal, rows, shape.row_pad);
+    normalise_marginal(kAsGiven, pair.target_marginal, cols, shape.col_pad);
     return prepare_pair(shape, params, pair, wide, output);
   };
   const auto finish = [&](std::size_t, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {

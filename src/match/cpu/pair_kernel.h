@@ -5,18 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "base/float16.h"
 #include "diml/matcher.h"
 
 namespace diml::cpu {
 
 struct PairParams {
-  bool cross_correlation = true;
+  MarginalRule marginals = MarginalRule::cross_correlation;
   float lambda = 0.05f;
   float tolerance = 1e-4f;
   int max_iterations = 1000;
 };
 
-// What one pair gives. Pointers that are null are not wanted.
+// The results of one pair. Those with a null pointer are not computed.
 struct PairOutput {
   float* plan = nullptr;               // [R_s, R_t]
   float* similarity = nullptr;         // [R_s, R_t]
@@ -34,7 +35,7 @@ struct PairOutput {
   bool out_of_range = false;  // double was too narrow as well: nothing was computed
 };
 
-// Memory that lives across calls on one thread, so that matching allocates nothing per pair.
+// Memory that is kept between calls on one thread, so that matching allocates nothing per pair.
 struct PairWorkspace {
   std::vector<std::byte> bytes;
   std::byte* take(std::size_t size);  // at least `size` bytes, aligned for any SIMD target

@@ -12,8 +12,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
 
-// out = sum_r weights[r] * matrix[r, :] for V vectors of columns; even and odd rows apart, against
-// latency.
+// out = sum_r weights[r] * matrix[r, :] for V vectors of columns; even and odd rows are summed
+// separately to hide latency.
 template <std::size_t V, class D, class T = hn::TFromD<D>>
 HWY_INLINE void weighted_row_sum(D d, const T* HWY_RESTRICT matrix, std::size_t stride,
                                  std::size_t rows, const T* HWY_RESTRICT weights,
@@ -58,7 +58,7 @@ void weighted_row_sums(D d, const T* matrix, std::size_t stride, std::size_t row
   }
 }
 
-// What Sinkhorn is given and what it finds, of one pair.
+// Input and output of Sinkhorn for one pair.
 template <class T>
 struct Problem {
   const T* kernel;         // [cols, row_pad]: K transposed
@@ -99,7 +99,7 @@ SinkhornEnd sinkhorn_cells(D d, const PairShape& shape, const PairParams& params
     T* newest = b[iteration % kSweep];
     weighted_row_sums(d, pair.kernel, shape.row_pad, shape.cols, newest, kernel_b);
     const bool last = iteration >= params.max_iterations;
-    // Behind a prolonged b, a is the older one: their error says nothing.
+    // After b was prolonged, a is older than b: their marginal error is meaningless.
     if (last || iteration % kSweep != 0) {
       auto errors = hn::Zero(d);
       for (std::size_t i = 0; i < shape.row_pad; i += lanes) {

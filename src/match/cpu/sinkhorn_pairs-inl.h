@@ -120,7 +120,7 @@ inline void prolong(const PairShape& shape, PairGroup& group) {
   const auto steps = measure_steps(kFloat, group.b[kSweep - 2], group.b[kSweep - 1], newest,
                                    group.target_marginal, shape.cols * kLanes, group.sums);
   const FloatVec reach = prolongation(kFloat, steps.product, steps.square);
-  // A pair without iterations left is judged as it stands.
+  // A pair without iterations left ends with its current error.
   const auto goes_on = hn::And(hn::Gt(hn::Load(kFloat, group.active), hn::Zero(kFloat)),
                                hn::Gt(hn::Load(kFloat, group.left), hn::Zero(kFloat)));
   for (std::size_t k = 0; k < shape.cols * kLanes; k += kLanes) {
@@ -147,7 +147,7 @@ HWY_NOINLINE int sweep(const PairShape& shape, const PairParams& params, PairGro
     }
     FloatVec left = hn::Load(kFloat, group.left);
     auto ends = hn::Eq(left, zero);
-    // Behind a prolonged b, a is the older one: their error says nothing.
+    // After b was prolonged, a is older than b: their marginal error is meaningless.
     if (phase != 0) ends = hn::Or(ends, hn::Lt(error, tolerance));
     auto active = hn::Gt(hn::Load(kFloat, group.active), zero);
     const auto done = hn::And(active, ends);
@@ -169,8 +169,8 @@ HWY_NOINLINE int sweep(const PairShape& shape, const PairParams& params, PairGro
   return 0;
 }
 
-// Runs tasks 0 .. count-1. load(task, pair) fills similarity, marginals and kernel, or says false
-// when there is nothing to iterate; finish(task, pair, end) takes pair.a and pair.b.
+// Runs tasks 0 .. count-1. load(task, pair) fills similarity, marginals and kernel, or returns
+// false when there is nothing to iterate; finish(task, pair, end) reads pair.a and pair.b.
 template <class Load, class Finish>
 void sinkhorn_pairs(const PairShape& shape, const PairParams& params, std::size_t count,
                     float* memory, const Load& load, const Finish& finish) {

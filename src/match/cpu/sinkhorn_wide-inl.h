@@ -25,7 +25,7 @@ struct WideEnd {
   SinkhornEnd end;
 };
 
-// Solves a pair whose similarities and marginals are there.
+// Solves a pair whose similarities and marginals are computed.
 inline WideEnd sinkhorn_wide(const PairShape& shape, const PairParams& params, Range range,
                              const PairBuffers& pair, double* memory) {
   std::fill_n(memory, wide_doubles(shape), 0.0);

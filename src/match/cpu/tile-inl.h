@@ -27,7 +27,7 @@ constexpr FloatTag kFloat;
 constexpr std::size_t kLanes = hn::MaxLanes(kFloat);
 constexpr bool kManyRegisters =
     HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64;
-// Accumulators of a tile: what leaves room for the operands in the register file.
+// Accumulators of a tile: as many as leave room for the operands in the register file.
 constexpr std::size_t kTileBudget = kManyRegisters ? 24 : 12;
 constexpr std::size_t kWidestTile = kManyRegisters ? 4 : 2;  // vectors
 
@@ -39,7 +39,7 @@ constexpr std::size_t round_up_to_lanes(std::size_t count) {
 
 // packed: [dim, stride], a vector per column. rows: J pointers to [dim].
 // out[j * out_stride + column] = <rows[j], column> for V vectors of columns.
-// ahead: memory that will be wanted next, fetched at a cache line per d; may be null.
+// ahead: memory that is needed next, prefetched one cache line per d; may be null.
 template <std::size_t V, std::size_t J>
 HWY_NOINLINE void dot_tile(const float* HWY_RESTRICT packed, std::size_t stride,
                            const float* const* HWY_RESTRICT rows, std::size_t dim,

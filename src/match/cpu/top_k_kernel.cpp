@@ -49,7 +49,7 @@ namespace diml::cpu::HWY_NAMESPACE {
 namespace {
 
 constexpr std::size_t kColumns = 2 * kLanes;  // queries side by side in one tile
-constexpr std::size_t kRowsAtOnce = 96;       // of the gallery, between two looks at the scores
+constexpr std::size_t kRowsAtOnce = 96;       // of the gallery, between two checks of the scores
 // Rows that stay in the second-level cache over all queries.
 constexpr std::size_t kGalleryBlock = 4 * kRowsAtOnce;
 
@@ -81,7 +81,7 @@ void top_k_simd(const float* queries, std::size_t count, const std::int64_t* exc
                  packed.get() + first * dim);
   }
 
-  // A few queries, as of one person who searches, fill one vector: half the work.
+  // Few queries, as in an interactive search, fill only one vector: half the work.
   const std::size_t columns = count <= kLanes ? kLanes : kColumns;
   const auto look = [&](std::size_t first_query, std::size_t first_row, std::size_t rows) HWY_ATTR {
     for (std::size_t r = 0; r < rows; ++r) {

@@ -5,19 +5,19 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/threads.h"
 #include "device.h"
 #include "device_grids.h"
-#include "diml/cuda_matcher.h"
-#include "diml/threads.h"
+#include "match/match_on_device.h"
 
 namespace diml::cuda {
 namespace {
 
-// Pairs at a time: bounds the card's memory, and plans go back while the next ones are computed.
+// Pairs per batch: bounds the GPU's memory; plans are copied back while the next are computed.
 constexpr std::size_t kPairsAtOnce = std::size_t{1} << 22;
 constexpr std::size_t kPlanBytesAtOnce = std::size_t{1} << 30;
 
-// The grids that pairs name on one side, packed, and where each of them went.
+// The grids that pairs refer to on one side, packed, and the new index of each.
 struct Named {
   std::vector<std::int64_t> ids;
   std::unordered_map<std::int64_t, std::int64_t> places;
@@ -31,9 +31,9 @@ struct Named {
 
 class CudaMatcher final : public Matcher {
  public:
-  explicit CudaMatcher(MatcherOptions options) : options_(options) {}
+  explicit CudaMatcher(MatcherParams params) : params_(params) {}
 
-  const char* name() const override { return "cuda"; }
+  Backend backend() const override { return Backend::cuda; }
 
   std::shared_ptr<const void> keep(const GridSetView& set) const override {
     const std::lock_guard lock(mutex_);
@@ -63,11 +63,13 @@ class CudaMatcher final : public Matcher {
     const auto sources = kept(batch.sources);
     const auto targets = kept(batch.targets);
     for (std::size_t first = 0; first < batch.pairs.size(); first += at_once) {
+      if (outputs.progress->cancelled())
+        throw Error(ErrorKind::out_of_resources, "the matching was cancelled");
       const std::size_t count = std::min(at_once, batch.pairs.size() - first);
       run_some({batch.sources, batch.targets, batch.pairs.subspan(first, count)}, params,
                {outputs.quantity, outputs.scores + first,
                 outputs.plans ? outputs.plans + first * plan_size : nullptr,
-                outputs.reports ? outputs.reports + first : nullptr},
+                outputs.reports ? outputs.reports + first : nullptr, outputs.progress},
                sources.get(), targets.get());
     }
   }
@@ -122,6 +124,7 @@ class CudaMatcher final : public Matcher {
                             from.marginal_error,
                             from.converged,
                             {from.uniform_source, from.uniform_target, from.log_domain},
+                            {},
                             {}};
     }
     if (outputs.reports && params.certificate == Certificate::duality_gap) {
@@ -129,26 +132,29 @@ class CudaMatcher final : public Matcher {
     }
   }
 
-  // What the kernels do not give: distances and certificates. Both are rare.
+  // Not supported by the kernels: distances and certificates. Both are rare.
   void in_full(const PairBatch& batch, const MatchParams& params, const Outputs& outputs,
                bool brackets_only) const {
     MatchParams own = params;
-    own.transport.solver = is_available(Solver::cpu) ? Solver::cpu : Solver::reference;
-    parallel_for(batch.pairs.size(), 1, options_.threads, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t k = begin; k < end; ++k) {
-        const StructuralMatch full =
-            match(batch.sources[static_cast<std::size_t>(batch.pairs[k].source)],
-                  batch.targets[static_cast<std::size_t>(batch.pairs[k].target)], own);
-        if (brackets_only) {
-          outputs.reports[k].bracket = full.bracket;
-        } else {
-          store(full, outputs, k);
-        }
-      }
-    });
+    own.transport.backend = is_available(Backend::cpu) ? Backend::cpu : Backend::reference;
+    parallel_for(
+        batch.pairs.size(), 1, params_.threads,
+        [&](std::size_t begin, std::size_t end) {
+          for (std::size_t k = begin; k < end; ++k) {
+            const StructuralMatch full =
+                match(batch.sources[static_cast<std::size_t>(batch.pairs[k].source)],
+                      batch.targets[static_cast<std::size_t>(batch.pairs[k].target)], own);
+            if (brackets_only) {
+              outputs.reports[k].bracket = full.bracket;
+            } else {
+              store(full, outputs, k);
+            }
+          }
+        },
+        *outputs.progress);
   }
 
-  MatcherOptions options_;
+  MatcherParams params_;
   mutable std::mutex mutex_;
   mutable Stream stream_;
   mutable std::list<std::weak_ptr<const UploadedGrids>> kept_;
@@ -160,8 +166,8 @@ class CudaMatcher final : public Matcher {
 
 }  // namespace
 
-std::unique_ptr<Matcher> make_cuda_matcher(MatcherOptions options) {
-  return std::make_unique<CudaMatcher>(options);
+std::unique_ptr<Matcher> make_cuda_matcher(MatcherParams params) {
+  return std::make_unique<CudaMatcher>(params);
 }
 
 }  // namespace diml::cuda

@@ -6,6 +6,6 @@
 
 namespace diml::cuda {
 
-std::unique_ptr<Matcher> make_cuda_matcher(MatcherOptions options);
+std::unique_ptr<Matcher> make_cuda_matcher(MatcherParams params);
 
 }  // namespace diml::cuda

@@ -8,16 +8,16 @@
 
 #include "diml/error.h"
 
-// Memory, streams and errors of the card, as values.
+// Memory, streams and errors of the GPU, as values.
 namespace diml::cuda {
 
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   const std::string line =
-      std::string("the card failed to ") + what + ": " + cudaGetErrorString(status);
+      std::string("the GPU failed to ") + what + ": " + cudaGetErrorString(status);
   if (status != cudaErrorMemoryAllocation) throw Error(ErrorKind::internal, line);
   throw Error(ErrorKind::out_of_resources,
-              line + ": match fewer grids at a time, or take the cpu matcher", "matcher");
+              line + ": match fewer grids at a time, or use the cpu matcher", "matcher");
 }
 
 class Stream {
@@ -34,7 +34,7 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-// An array in the card's memory. Grows, never shrinks: made once, used for batch after batch.
+// An array in the GPU's memory. Grows, never shrinks: allocated once, reused for every batch.
 template <class T>
 class DeviceArray {
  public:
@@ -49,7 +49,7 @@ class DeviceArray {
     return *this;
   }
 
-  // What it held is lost when it grows.
+  // Its content is lost when it grows.
   T* reserve(std::size_t size) {
     if (size > capacity_) {
       cudaFree(std::exchange(data_, nullptr));
@@ -73,7 +73,7 @@ class DeviceArray {
   void download(std::span<T> values, cudaStream_t stream) const {
     check(
         cudaMemcpyAsync(values.data(), data_, values.size_bytes(), cudaMemcpyDeviceToHost, stream),
-        "give data back");
+        "copy data back");
   }
 
   T* data() const { return data_; }

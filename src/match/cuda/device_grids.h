@@ -6,21 +6,21 @@
 #include <vector>
 
 #include "device.h"
-#include "diml/cuda_matcher.h"
+#include "match/match_on_device.h"
 
 namespace diml::cuda {
 
-// A set of grids in the card's memory.
+// A set of grids in the GPU's memory.
 class UploadedGrids {
  public:
   // All of the set.
   UploadedGrids(const GridSetView& set, cudaStream_t stream);
-  // Those named, in this order, as float32 where `widen` says so.
+  // Only the given indices, in this order; as float32 where `widen` is set.
   UploadedGrids(const GridSetView& set, std::span<const std::int64_t> ids, bool widen,
                 cudaStream_t stream);
 
   DeviceGrids view() const { return grids_; }
-  // Whether these are the grids of that very set.
+  // Whether these are the grids of exactly that set.
   bool holds(const GridSetView& set) const;
 
  private:
@@ -28,7 +28,7 @@ class UploadedGrids {
   DeviceGrids grids_{};
   DeviceArray<std::byte> cells_;
   DeviceArray<float> globals_;
-  std::vector<std::byte> packed_cells_;  // until the upload has taken place
+  std::vector<std::byte> packed_cells_;  // until the upload is complete
   std::vector<float> packed_globals_;
 };
 

@@ -11,13 +11,13 @@
 // Cells as operands of the tensor cores' m16n8k16 product.
 //
 // A dot product does not care in which order its dimensions come, as long as both sides agree. So a
-// lane takes eight dimensions of a row as they lie in memory and calls them the columns that the
-// instruction wants from it in two successive steps: no shared memory, no shuffles. Four lanes have
-// a row's 32 dimensions, a chunk; lane t of them holds the t-th octet.
+// lane loads eight dimensions of a row as they lie in memory and uses them as the columns that the
+// instruction needs from it in two successive steps: no shared memory, no shuffles. Four lanes hold
+// 32 dimensions of a row, a chunk; lane t of them holds the t-th octet.
 //
-// float32 values travel as two float16 planes, high and low part, whose products sum to float32's
-// own accuracy: unit vectors never leave float16's range, and the low part's rounding is below
-// 3e-8.
+// float32 values are split into two float16 planes, high and low part, whose products sum to
+// float32's accuracy: unit vectors never leave float16's range, and the low part's rounding is
+// below 3e-8.
 namespace diml::cuda {
 
 // Eight consecutive values of one row, packed by twos, for each plane.
@@ -56,7 +56,7 @@ struct CellTraits<__nv_bfloat16> {
   static constexpr int kGlobalParts = 3;
 };
 
-// Calls `use` with a value of the cells' own type: the host's way to the right kernel.
+// Calls `use` with a value of the cells' own type: selects the kernel on the host.
 template <class Use>
 void with_cell(CellType type, const Use& use) {
   switch (type) {

@@ -14,7 +14,7 @@ int attribute(cudaDeviceAttr which) {
   int device = 0;
   int value = 0;
   check(cudaGetDevice(&device), "be found");
-  check(cudaDeviceGetAttribute(&value, which, device), "describe itself");
+  check(cudaDeviceGetAttribute(&value, which, device), "report its properties");
   return value;
 }
 
@@ -51,7 +51,7 @@ std::size_t resident_blocks(const void* kernel, int threads, std::size_t shared)
           "set up a kernel");
     if (per_processor == 0)
       throw Error(ErrorKind::unsupported,
-                  "this card is too small for the kernel: take the cpu matcher", "matcher");
+                  "this GPU is too small for the kernel: use the cpu matcher", "matcher");
     blocks = static_cast<std::size_t>(per_processor) *
              static_cast<std::size_t>(attribute(cudaDevAttrMultiProcessorCount));
   }

@@ -12,8 +12,8 @@ std::size_t most_shared_memory();
 // Compute capability of the current device, 90 for 9.0.
 int compute_capability();
 
-// Allows the kernel its shared memory, on the current device. Returns how many blocks the whole
-// card holds at once.
+// Grants the kernel its shared memory on the current device. Returns how many blocks the whole GPU
+// can hold at the same time.
 std::size_t resident_blocks(const void* kernel, int threads, std::size_t shared);
 
 // As many blocks as there is work for, no more than are resident: kernels loop over what is left.

@@ -1,12 +1,13 @@
 // 4 x 4 cells of 128 dimensions, the paper's grid.
 //
-// A warp takes eight pairs. It computes their similarities one after the other on the tensor cores,
-// lays them down in shared memory and turns them round: from then on four lanes have a pair to
-// themselves, each with four rows of K in registers. K b needs no other lane; K^T a is a sum over
-// the four lanes. Nothing but the grids and the results touches the card's memory.
+// A warp processes eight pairs. It computes their similarities one pair after the other on the
+// tensor cores, and transposes them through shared memory: from then on four lanes work on each
+// pair, each with four rows of K in registers. K b needs no other lane; K^T a is a sum over the
+// four lanes. Only the grids and the results are in the GPU's global memory.
 #include "device.h"
 #include "fragments.cuh"
 #include "launch.h"
+#include "match/marginal_weight.h"
 #include "pair_work.h"
 #include "sinkhorn.cuh"
 
@@ -25,12 +26,12 @@ template <class Cell>
 struct Turn {
   float similarity[kPairs * kCells * kCells];
   float source_weight[kPairs][kCells];
-  float target_weight[CellTraits<Cell>::kGlobalParts][kPairs][kCells];  // they add up
+  float target_weight[CellTraits<Cell>::kGlobalParts][kPairs][kCells];  // to be summed
   GlobalParts<Cell, kDim> source_global;
   GlobalParts<Cell, kDim> target_global;
 
-  // Rows swap places by pair so that neither writing by rows nor reading by pairs meets the same
-  // banks.
+  // The order of rows depends on the pair, so that neither writing by rows nor reading by pairs has
+  // bank conflicts.
   static __device__ int at(int pair, int row, int column) {
     return (pair * 4 + row / 4) * 64 + ((row & 3) ^ (pair & 1)) * 16 + column;
   }
@@ -118,12 +119,13 @@ __device__ inline float quad_sum(float value) {
   return value + __shfl_xor_sync(kWholeWarp, value, 2);
 }
 
-// max(0, weights) / sum over the pair's four lanes, or uniform (and true) where nothing correlates.
-__device__ inline bool normalise(float (&weights)[kRows]) {
+// Correlations become weights that sum to 1 over the pair's four lanes; uniform ones (and true)
+// where nothing correlates.
+__device__ inline bool normalise(MarginalRule rule, float (&weights)[kRows]) {
   float sum = 0.0f;
 #pragma unroll
   for (float& weight : weights) {
-    weight = fmaxf(weight, 0.0f);
+    weight = marginal_weight(rule, weight);
     sum += weight;
   }
   sum = quad_sum(sum);
@@ -133,8 +135,8 @@ __device__ inline bool normalise(float (&weights)[kRows]) {
   return uniform;
 }
 
-// The four lanes' sums of sixteen columns: a lane is left with those of its own four. Column c of
-// lane r is column c ^ 4 r of the pair, so that what is sent and what is kept have fixed places.
+// Sums sixteen columns over the four lanes: each lane gets the sums of its own four columns. Column
+// c of lane r is column c ^ 4 r of the pair, so that sent and kept values have fixed registers.
 __device__ inline void reduce_columns(float (&sums)[kCells]) {
 #pragma unroll
   for (int c = 0; c < 8; ++c) sums[c] += __shfl_xor_sync(kWholeWarp, sums[c + 8], 2);
@@ -142,7 +144,7 @@ __device__ inline void reduce_columns(float (&sums)[kCells]) {
   for (int c = 0; c < 4; ++c) sums[c] += __shfl_xor_sync(kWholeWarp, sums[c + 4], 1);
 }
 
-// The way back: everybody learns all sixteen.
+// The inverse: every lane gets all sixteen.
 __device__ inline void spread_columns(float (&values)[kCells]) {
 #pragma unroll
   for (int c = 0; c < 4; ++c) values[c + 4] = __shfl_xor_sync(kWholeWarp, values[c], 1);
@@ -164,7 +166,7 @@ struct End {
   float error;
 };
 
-// Sinkhorn with prolonged steps, all eight pairs in step; one that is done stays as it is.
+// Sinkhorn with prolonged steps, all eight pairs in lockstep; a finished pair does not change.
 __device__ End iterate(Share& share, bool active, float tolerance, int max_iterations) {
   float earlier[kRows];  // own columns of b, one iteration ago
   End end{0, 0.0f};
@@ -183,7 +185,7 @@ __device__ End iterate(Share& share, bool active, float tolerance, int max_itera
 #pragma unroll
       for (int c = 0; c < kCells; ++c) sums[i] = fmaf(share.kernel[i][c], share.b[c], sums[i]);
     }
-    // Behind a prolonged b, a is the older one: their error says nothing.
+    // After b was prolonged, a is older than b: their marginal error is meaningless.
     const bool last = iteration >= max_iterations;
     if (last || iteration % kSweep != 0) {
       float error = 0.0f;
@@ -251,7 +253,7 @@ __global__ void __launch_bounds__(kWarps * 32, 3) match_16(const __grid_constant
   for (std::size_t group = blockIdx.x * kWarps + threadIdx.x / 32; group < groups; group += warps) {
     const std::size_t first = group * kPairs;
     const int live = static_cast<int>(min(static_cast<std::size_t>(kPairs), work.count - first));
-    // Lane p knows pair p; everybody asks it.
+    // Lane p holds pair p; the other lanes read it from there.
     const Pair own = work.pair(first + min(lane, live - 1));
     __syncwarp();
     {
@@ -289,20 +291,16 @@ __global__ void __launch_bounds__(kWarps * 32, 3) match_16(const __grid_constant
         share.kernel[i][block * 4 + 2] = exp2_in_range(s.z * exponent);
         share.kernel[i][block * 4 + 3] = exp2_in_range(s.w * exponent);
       }
-      float target = 1.0f;
-      share.source_marginal[i] = 1.0f;
-      if (work.cross_correlation) {
-        share.source_marginal[i] = turn.source_weight[slot][quarter * 4 + i];
-        target = turn.target_weight[0][slot][quarter * 4 + i];
+      share.source_marginal[i] = turn.source_weight[slot][quarter * 4 + i];
+      float target = turn.target_weight[0][slot][quarter * 4 + i];
 #pragma unroll
-        for (int part = 1; part < Traits::kGlobalParts; ++part) {
-          target += turn.target_weight[part][slot][quarter * 4 + i];
-        }
+      for (int part = 1; part < Traits::kGlobalParts; ++part) {
+        target += turn.target_weight[part][slot][quarter * 4 + i];
       }
       share.target_marginal[i] = target;
     }
-    const bool uniform_source = normalise(share.source_marginal);
-    const bool uniform_target = normalise(share.target_marginal);
+    const bool uniform_source = normalise(work.marginals, share.source_marginal);
+    const bool uniform_target = normalise(work.marginals, share.target_marginal);
     const End end = iterate(share, slot < live, work.tolerance, work.max_iterations);
 
     float score = 0.0f;
@@ -332,12 +330,8 @@ __global__ void __launch_bounds__(kWarps * 32, 3) match_16(const __grid_constant
     if (quarter == 0 && slot < live) {
       if (work.outputs.scores) work.outputs.scores[k] = score;
       if (work.outputs.reports) {
-        work.outputs.reports[k] = {end.iterations,
-                                   end.error,
-                                   end.error < work.tolerance,
-                                   uniform_source && work.cross_correlation,
-                                   uniform_target && work.cross_correlation,
-                                   false};
+        work.outputs.reports[k] = {end.iterations, end.error,      end.error < work.tolerance,
+                                   uniform_source, uniform_target, false};
       }
     }
   }

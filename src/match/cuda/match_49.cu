@@ -1,11 +1,12 @@
 // 7 x 7 cells of 128 dimensions, the backbone's own grid.
 //
-// Two warps have a pair to themselves. The tensor cores give them the similarities as 64 x 56, in
-// shared memory; then thread i holds row i and column i of K in registers, and both halves of an
-// iteration are dot products with a vector that all read from shared memory.
+// Two warps work on one pair. The tensor cores compute the similarities as 64 x 56, into shared
+// memory; then thread i holds row i and column i of K in registers, and both halves of an
+// iteration are dot products with a vector that all threads read from shared memory.
 #include "device.h"
 #include "fragments.cuh"
 #include "launch.h"
+#include "match/marginal_weight.h"
 #include "pair_work.h"
 #include "sinkhorn.cuh"
 
@@ -19,16 +20,16 @@ constexpr int kChunks = kDim / 32;
 constexpr int kThreads = 64;
 constexpr int kColumnBlocks = 7;  // of 8
 
-// The globals take part as further cells, in the padding: row 49 and up are the source's, column 49
-// and up the target's. 16-bit cells need a cell for each part of a global; float32 ones have their
+// The globals are further cells, in the padding: row 49 and up are the source's, column 49 and up
+// the target's. 16-bit cells need a cell for each part of a global; float32 ones have their
 // own two planes.
 template <class Cell>
 constexpr int kGlobalCells = CellTraits<Cell>::kPlanes == 2 ? 1 : CellTraits<Cell>::kGlobalParts;
 
 template <class Cell>
 struct Shared {
-  float similarity[kCells * kCells];  // an odd stride: neither rows nor columns meet in one bank
-  float source_weight[kGlobalCells<Cell>][kCells];  // they add up
+  float similarity[kCells * kCells];  // an odd stride: no bank conflicts in rows or columns
+  float source_weight[kGlobalCells<Cell>][kCells];  // to be summed
   float target_weight[kGlobalCells<Cell>][kCells];
   alignas(16) float a[kPadded];
   alignas(16) float b[kPadded];
@@ -37,7 +38,7 @@ struct Shared {
   GlobalParts<Cell, kDim> target_global;
 };
 
-// Octet t of a chunk of a cell, of the global behind the last one, or nothing.
+// Octet t of a chunk of a cell, of the global after the last cell, or nothing.
 template <class Cell>
 __device__ Octet<CellTraits<Cell>::kPlanes> load_cell(const Cell* cells,
                                                       const GlobalParts<Cell, kDim>& global,
@@ -115,7 +116,7 @@ __device__ void correlate(const PairWork& work, const Pair& pair, Shared<Cell>& 
   }
 }
 
-// The sum over both warps; every thread gets it. `slot` keeps sums that overlap apart.
+// The sum over both warps, for every thread. Sums that overlap in time use different slots.
 template <class Cell>
 __device__ inline float block_sum(float value, int slot, Shared<Cell>& shared) {
   value = warp_sum(value);
@@ -125,15 +126,16 @@ __device__ inline float block_sum(float value, int slot, Shared<Cell>& shared) {
 }
 
 template <class Cell>
-__device__ inline bool normalise(float& weight, bool inside, int slot, Shared<Cell>& shared) {
-  weight = inside ? fmaxf(weight, 0.0f) : 0.0f;
+__device__ inline bool normalise(MarginalRule rule, float& weight, bool inside, int slot,
+                                 Shared<Cell>& shared) {
+  weight = inside ? marginal_weight(rule, weight) : 0.0f;
   const float sum = block_sum(weight, slot, shared);
   const bool uniform = !(sum > kNoCorrelationSum);
   weight = !inside ? 0.0f : uniform ? 1.0f / kCells : weight / sum;
   return uniform;
 }
 
-// <values, vector>, the vector in shared memory, zero behind its end.
+// <values, vector>, the vector in shared memory, zero after its end.
 __device__ inline float dot(const float (&values)[kCells], const float (&vector)[kPadded]) {
   float sums[4] = {};
 #pragma unroll
@@ -168,16 +170,13 @@ __global__ void __launch_bounds__(kThreads, 6) match_49(const __grid_constant__ 
       row[j] = exp2_in_range(shared.similarity[clamped * kCells + j] * exponent);
       column[j] = exp2_in_range(shared.similarity[j * kCells + clamped] * exponent);
     }
-    float source_marginal = 1.0f;
-    float target_marginal = 1.0f;
-    if (work.cross_correlation) {
-      source_marginal = target_marginal = 0.0f;
-      for (int part = 0; part < kGlobalCells<Cell>; ++part) {
-        source_marginal += shared.source_weight[part][clamped];
-        target_marginal += shared.target_weight[part][clamped];
-      }
+    float source_marginal = 0.0f;
+    float target_marginal = 0.0f;
+    for (int part = 0; part < kGlobalCells<Cell>; ++part) {
+      source_marginal += shared.source_weight[part][clamped];
+      target_marginal += shared.target_weight[part][clamped];
     }
-    // The next target sets out for the cache meanwhile.
+    // Prefetches the next target into the cache meanwhile.
     if (k + gridDim.x < work.count) {
       const char* next = static_cast<const char*>(work.targets.cells) +
                          work.pair(k + gridDim.x).target * (kCells * kDim * sizeof(Cell));
@@ -186,8 +185,8 @@ __global__ void __launch_bounds__(kThreads, 6) match_49(const __grid_constant__ 
         asm volatile("prefetch.global.L2 [%0];" ::"l"(next + at));
       }
     }
-    const bool uniform_source = normalise(source_marginal, inside, 0, shared);
-    const bool uniform_target = normalise(target_marginal, inside, 1, shared);
+    const bool uniform_source = normalise(work.marginals, source_marginal, inside, 0, shared);
+    const bool uniform_target = normalise(work.marginals, target_marginal, inside, 1, shared);
 
     float a = 0.0f;
     float b = 1.0f;
@@ -198,7 +197,7 @@ __global__ void __launch_bounds__(kThreads, 6) match_49(const __grid_constant__ 
       const float sum = dot(row, shared.b);
       const float next_a = scaling(source_marginal, sum);
       if (inside) shared.a[cell] = next_a;
-      // One barrier for both: the new a, and whether the old one will do.
+      // One barrier for both: the new a, and whether the old a has converged.
       error = block_sum(fabsf(fmaf(a, sum, -source_marginal)), 0, shared);
       const bool last = iteration >= work.max_iterations;
       if (last || (iteration % kSweep != 0 && error < work.tolerance)) break;
@@ -233,12 +232,8 @@ __global__ void __launch_bounds__(kThreads, 6) match_49(const __grid_constant__ 
     if (cell == 0) {
       if (work.outputs.scores) work.outputs.scores[k] = score;
       if (work.outputs.reports) {
-        work.outputs.reports[k] = {iteration,
-                                   error,
-                                   error < work.tolerance,
-                                   uniform_source && work.cross_correlation,
-                                   uniform_target && work.cross_correlation,
-                                   false};
+        work.outputs.reports[k] = {iteration,      error,          error < work.tolerance,
+                                   uniform_source, uniform_target, false};
       }
     }
     __syncthreads();

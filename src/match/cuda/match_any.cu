@@ -1,13 +1,14 @@
-// Any shape up to kMostCells x kMostDimensions, any lambda: a block of threads a pair.
+// Any shape up to kMostCells x kMostDimensions, any lambda: one block of threads per pair.
 //
-// Similarities are float32 products of 4 x 4 tiles, the kernel matrix lives in shared memory (in
-// the card's own where a block has too little, on older cards and the largest grids). Where
+// Similarities are float32 products of 4 x 4 tiles, the kernel matrix is in shared memory (in
+// global memory where a block has too little, on older GPUs and for the largest grids). Where
 // float32's range is too narrow the pair is solved through logarithms, in double.
 #include <algorithm>
 
 #include "device.h"
 #include "fragments.cuh"
 #include "launch.h"
+#include "match/marginal_weight.h"
 #include "pair_work.h"
 #include "sinkhorn.cuh"
 #include "sinkhorn_block.cuh"
@@ -77,19 +78,20 @@ __device__ void similarities(const Cell* source, const Cell* target, int dim, co
   }
 }
 
-// weights = max(0, <global, cell>) / sum. True where nothing correlates and all weigh the same.
+// Weights that sum to 1. True where nothing correlates and all weights are equal.
 template <class Cell>
-__device__ bool weigh(const Cell* cells, const float* global, int count, int dim, bool correlate,
+__device__ bool weigh(const Cell* cells, const float* global, int count, int dim, MarginalRule rule,
                       float* weights) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warps = static_cast<int>(blockDim.x) / 32;
+  const int looked_at = uses_correlation(rule) ? dim : 0;
   float total = 0.0f;
-  for (int cell = static_cast<int>(threadIdx.x) / 32; cell < count && correlate; cell += warps) {
+  for (int cell = static_cast<int>(threadIdx.x) / 32; cell < count; cell += warps) {
     float sum = 0.0f;
-    for (int d = lane; d < dim; d += 32) {
+    for (int d = lane; d < looked_at; d += 32) {
       sum = fmaf(global[d], to_float(cells[static_cast<std::size_t>(cell) * dim + d]), sum);
     }
-    sum = fmaxf(warp_sum(sum), 0.0f);
+    sum = marginal_weight(rule, warp_sum(sum));
     if (lane == 0) {
       weights[cell] = sum;
       total += sum;
@@ -102,7 +104,7 @@ __device__ bool weigh(const Cell* cells, const float* global, int count, int dim
     weights[cell] = uniform ? 1.0f / static_cast<float>(count) : weights[cell] / total;
   }
   __syncthreads();
-  return uniform && correlate;
+  return uniform;
 }
 
 template <class Cell>
@@ -136,10 +138,9 @@ __global__ void __launch_bounds__(kMostThreads)
                          static_cast<std::size_t>(pair.target) * layout.columns * dim;
     similarities(source, target, dim, block);
     const bool uniform_source = weigh(source, work.targets.globals + pair.target * dim, layout.rows,
-                                      dim, work.cross_correlation, block.source_marginal);
-    const bool uniform_target =
-        weigh(target, work.sources.globals + pair.source * dim, layout.columns, dim,
-              work.cross_correlation, block.target_marginal);
+                                      dim, work.marginals, block.source_marginal);
+    const bool uniform_target = weigh(target, work.sources.globals + pair.source * dim,
+                                      layout.columns, dim, work.marginals, block.target_marginal);
     float largest = -FLT_MAX;
     float smallest = FLT_MAX;
     for (int e = thread; e < entries; e += threads) {
@@ -209,7 +210,7 @@ void launch(const PairWork& work, cudaStream_t stream) {
   }
   match_any<Cell><<<blocks, threads, shared, stream>>>(work, layout, kernels);
   check(cudaGetLastError(), "start a kernel");
-  if (kernels) check(cudaFreeAsync(kernels, stream), "take memory back");
+  if (kernels) check(cudaFreeAsync(kernels, stream), "free memory");
 }
 
 }  // namespace

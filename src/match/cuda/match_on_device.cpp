@@ -3,8 +3,8 @@
 #include <string>
 
 #include "device.h"
-#include "diml/cuda_matcher.h"
 #include "launch.h"
+#include "match/match_on_device.h"
 #include "pair_work.h"
 
 namespace diml::cuda {
@@ -16,22 +16,21 @@ void check_shapes(const DeviceGrids& sources, const DeviceGrids& targets) {
   if (sources.dim != targets.dim || sources.type != targets.type) {
     throw Error("sources are " + std::to_string(sources.dim) + "-d " + name_of(sources.type) +
                 " cells, targets " + std::to_string(targets.dim) + "-d " + name_of(targets.type) +
-                " ones: both must be alike on the card");
+                " ones: on the GPU both must have the same dimensions and type");
   }
 }
 
 void run(const DeviceGrids& sources, const DeviceGrids& targets, const Pair* pairs,
          std::size_t count, const MatchParams& params, const DeviceOutputs& outputs,
          void* stream_handle) {
-  check_params({Solver::reference, params.transport.lambda, params.transport.tolerance,
-                params.transport.max_iterations});
+  check_params(params.transport);
   check_shapes(sources, targets);
   if (count == 0) return;
   const PairWork work{sources,
                       targets,
                       pairs,
                       count,
-                      params.marginals == MarginalRule::cross_correlation,
+                      params.marginals,
                       static_cast<float>(params.transport.lambda),
                       static_cast<float>(params.transport.tolerance),
                       params.transport.max_iterations,
@@ -43,6 +42,13 @@ void run(const DeviceGrids& sources, const DeviceGrids& targets, const Pair* pai
 }
 
 }  // namespace
+
+DeviceScope::DeviceScope(int device) {
+  check(cudaGetDevice(&before_), "name the current device");
+  if (device != before_) check(cudaSetDevice(device), "be made current");
+}
+
+DeviceScope::~DeviceScope() { cudaSetDevice(before_); }
 
 void match_on_device(const DeviceGrids& sources, const DeviceGrids& targets, const Pair* pairs,
                      std::size_t count, const MatchParams& params, const DeviceOutputs& outputs,
@@ -59,7 +65,7 @@ bool is_available() {
   static const bool available = [] {
     int count = 0;
     const bool found = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
-    cudaGetLastError();  // what was found missing is no error of what comes next
+    cudaGetLastError();  // clears the error: a missing GPU is not an error of the next call
     return found;
   }();
   return available;
@@ -70,12 +76,12 @@ std::string describe_device() {
   const cudaError_t status = cudaGetDeviceCount(&count);
   cudaGetLastError();
   if (status != cudaSuccess || count == 0) {
-    return std::string("no NVIDIA card: ") + cudaGetErrorString(status);
+    return std::string("no NVIDIA GPU: ") + cudaGetErrorString(status);
   }
   cudaDeviceProp properties{};
   int device = 0;
   check(cudaGetDevice(&device), "be found");
-  check(cudaGetDeviceProperties(&properties, device), "describe itself");
+  check(cudaGetDeviceProperties(&properties, device), "report its properties");
   return std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
          "." + std::to_string(properties.minor) + ", " +
          std::to_string(properties.totalGlobalMem >> 30) + " GiB";

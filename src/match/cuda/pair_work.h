@@ -4,17 +4,17 @@
 
 #include <cstddef>
 
-#include "diml/cuda_matcher.h"
+#include "match/match_on_device.h"
 
 namespace diml::cuda {
 
-// What every kernel gets, by value.
+// The argument of every kernel, by value.
 struct PairWork {
   DeviceGrids sources;
   DeviceGrids targets;
   const Pair* pairs;  // null: pair k is (k / targets.size, k % targets.size)
   std::size_t count;
-  bool cross_correlation;
+  MarginalRule marginals;
   float lambda;
   float tolerance;
   int max_iterations;
@@ -29,14 +29,14 @@ struct PairWork {
 #endif
 };
 
-// Any shape, any lambda: a block of threads a pair, the kernel matrix in shared memory.
+// Any shape, any lambda: one block of threads per pair, the kernel matrix in shared memory.
 void launch_match_any(const PairWork& work, cudaStream_t stream);
 
-// 4 x 4 cells of 128 dimensions: eight pairs a warp, similarities from the tensor cores.
+// 4 x 4 cells of 128 dimensions: eight pairs per warp, similarities from the tensor cores.
 bool suits_match_16(const PairWork& work);
 void launch_match_16(const PairWork& work, cudaStream_t stream);
 
-// 7 x 7 cells of 128 dimensions: two warps a pair, similarities from the tensor cores.
+// 7 x 7 cells of 128 dimensions: two warps per pair, similarities from the tensor cores.
 bool suits_match_49(const PairWork& work);
 void launch_match_49(const PairWork& work, cudaStream_t stream);
 

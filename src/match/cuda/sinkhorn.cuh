@@ -2,7 +2,7 @@
 
 #include <cfloat>
 
-// What all the Sinkhorn loops on the card share; the constants are those of the CPU's
+// Shared by all Sinkhorn loops on the GPU; the constants are those of the CPU's
 // (docs/decisions/0004), so that both take the same steps.
 namespace diml::cuda {
 

@@ -13,13 +13,13 @@ constexpr int kMostWarps = kMostThreads / 32;
 constexpr int kTile = 4;
 constexpr int kChunk = 32;  // dimensions in shared memory at a time
 
-// How a block's shared memory is cut.
+// How a block's shared memory is divided.
 struct Layout {
   int rows;        // R_s
   int columns;     // R_t
   int row_pad;     // rounded up to tiles
   int column_pad;  // rounded up to tiles
-  int stride;      // of the kernel matrix: odd, so that columns do not meet in one bank
+  int stride;      // of the kernel matrix: odd, so that columns have no bank conflicts
   int slices;      // lanes that share a tile, each with its dimensions
   bool kernel_in_shared;
 
@@ -32,7 +32,7 @@ struct Layout {
   __host__ __device__ std::size_t stage_floats() const {
     return static_cast<std::size_t>(kChunk) * static_cast<std::size_t>(row_pad + column_pad + 2);
   }
-  // Potentials in double take the place of the stage, which is not needed any more.
+  // Potentials in double use the memory of the stage, which is no longer needed.
   __host__ __device__ std::size_t scratch_floats() const {
     const std::size_t potentials = 2 * static_cast<std::size_t>(row_pad + column_pad);
     return stage_floats() > potentials ? stage_floats() : potentials;
@@ -99,7 +99,7 @@ __device__ inline End iterate(const Block& block, float tolerance, int max_itera
       sum = warp_sum(sum);
       if (lane == 0) {
         error += fabsf(fmaf(block.a[i], sum, -block.source_marginal[i]));
-        // Kept beside a until it is known whether the old a will do.
+        // Kept beside a until it is known whether the old a has converged.
         block.stage[i] = scaling(block.source_marginal[i], sum);
       }
     }

@@ -1,9 +1,9 @@
-// The nearest of a gallery by inner product, without ever holding queries x gallery scores.
+// The nearest of a gallery by inner product; a queries x gallery matrix is never in memory.
 //
-// A warp has sixteen queries; a block of four streams the gallery through shared memory in tiles of
-// 64. What beats a query's current last place goes to its list of candidates; a full list is
-// sorted, cut to `depth`, and its last place becomes the bar. The bar rises so fast that a query
-// sorts about five times.
+// A warp has sixteen queries; a block of four warps streams the gallery through shared memory in
+// tiles of 64. Products above a query's threshold are added to its list of candidates; a full list
+// is sorted and cut to `depth`, and its last entry becomes the threshold. The threshold rises so
+// fast that a query sorts about five times.
 #include <algorithm>
 
 #include <cuda_pipeline.h>
@@ -21,7 +21,7 @@ constexpr int kWarps = 4;
 constexpr int kQueries = 16;  // a warp
 constexpr int kTile = 64;     // of the gallery
 constexpr int kChunk = 64;    // dimensions in a stage
-constexpr int kStride = 96;   // of a row in a stage: rows four apart meet different banks
+constexpr int kStride = 96;   // of a row in a stage: rows four apart are in different banks
 constexpr int kStages = 2;
 constexpr std::size_t kStageParts = std::size_t{2} * kTile * kStride;  // high and low
 
@@ -45,10 +45,10 @@ __global__ void split(const float* vectors, std::size_t count, std::size_t dim, 
 }
 
 struct Candidates {
-  std::uint64_t* list;  // [kQueries, capacity], in the card's memory
+  std::uint64_t* list;  // [kQueries, capacity], in global memory
   std::uint64_t* sort;  // [capacity], shared
   int* counts;          // [kQueries], shared
-  std::uint64_t* bars;  // [kQueries], shared: only what is above gets in
+  std::uint64_t* bars;  // [kQueries], shared: thresholds of the lists
   int capacity;         // a power of two
   int depth;
 
@@ -86,7 +86,7 @@ struct Candidates {
   }
 };
 
-// Dimensions [first, first + kChunk) of a tile of the gallery, on their way into shared memory.
+// Copies dimensions [first, first + kChunk) of a tile of the gallery to shared memory.
 __device__ void fetch(const SplitVectors& gallery, std::size_t row, std::size_t first,
                       std::uint16_t* stage) {
   constexpr int kPieces = kChunk / 8;  // of 16 bytes

@@ -9,7 +9,7 @@ namespace diml::cuda {
 
 constexpr std::size_t kDeepestTopK = 1024;
 
-// Vectors as the tensor cores take them: float16 high and low parts, dimensions rounded up to whole
+// Vectors for the tensor cores: float16 high and low parts, dimensions rounded up to whole
 // chunks with zeros. Device memory.
 struct SplitVectors {
   const std::uint16_t* high = nullptr;  // [count, padded]
@@ -26,7 +26,7 @@ struct TopKWork {
   SplitVectors queries;
   SplitVectors gallery;
   const float* added = nullptr;           // [queries, gallery], added to each product; or null
-  const std::int64_t* exclude = nullptr;  // [queries], an id not to be found; or null
+  const std::int64_t* exclude = nullptr;  // [queries], an id to exclude; or null
   std::size_t depth = 0;                  // 1 to kDeepestTopK
   // Each query's gallery is scanned in `parts`, each with a list of its own.
   std::size_t parts = 1;
@@ -34,7 +34,7 @@ struct TopKWork {
   std::uint64_t* keys = nullptr;  // [queries, parts, depth], best first; 0 where there are fewer
 };
 
-// Splits the gallery so that few queries fill the card as well.
+// Splits the gallery so that a few queries also fill the GPU.
 std::size_t top_k_parts(std::size_t queries, std::size_t gallery);
 std::size_t top_k_scratch(const TopKWork& work);
 void launch_top_k(const TopKWork& work, cudaStream_t stream);

@@ -14,8 +14,8 @@ namespace diml::exact {
 namespace {
 
 // The simplex runs on integers, where it is exact and cannot cycle on rounding. The units are fine
-// enough that what they cut off is below 1e-12 of the mass and 1e-9 of the cost, and coarse enough
-// for 64 bits.
+// enough that the rounding is below 1e-12 of the mass and 1e-9 of the cost, and coarse enough for
+// 64 bits.
 constexpr std::int64_t kMassUnits = std::int64_t{1} << 44;
 constexpr double kCostUnits = 0x1p32;  // of the largest cost, where that is above 1
 

@@ -1,0 +1,134 @@
+"""One pair in full: match() and what it returns."""
+
+import os
+from typing import Any, Optional, Tuple, Union
+
+from . import _diml, _inputs
+from ._typing import ArrayLike, PathLike
+
+Shape = Tuple[int, int]
+
+
+class Match:
+    """Two images, matched part by part. Rows are cells of the source, columns of the target.
+
+    score       structural similarity: the sum of plan * similarity
+    distance    structural distance
+    plan        float64 [R_s, R_t], sums to 1
+    similarity  float64 [R_s, R_t], cosines of the cells
+    marginals   (float64 [R_s], float64 [R_t]): the weights of the cells
+    gap         how far the plan's cost can be from the least cost; computed when asked for
+    """
+
+    def __init__(self, found: _diml.PairMatch, source_shape: Optional[Shape], target_shape: Optional[Shape],
+                 pictures: Tuple[Any, Any] = (None, None), names: Tuple[str, str] = ("source", "target")) -> None:
+        self._found = found
+        self._given = (source_shape, target_shape)
+        self._pictures = pictures
+        self._names = names
+
+    @property
+    def score(self) -> float:
+        return self._found.score
+
+    @property
+    def distance(self) -> float:
+        return self._found.distance
+
+    @property
+    def plan(self) -> Any:
+        return self._found.plan
+
+    @property
+    def similarity(self) -> Any:
+        return self._found.similarity
+
+    @property
+    def marginals(self) -> Tuple[Any, Any]:
+        return self._found.marginals
+
+    @property
+    def gap(self) -> float:
+        return self._found.gap
+
+    @property
+    def iterations(self) -> int:
+        return self._found.iterations
+
+    @property
+    def converged(self) -> bool:
+        return self._found.converged
+
+    @property
+    def shapes(self) -> Tuple[Shape, Shape]:
+        """((rows, cols) of the source, of the target): as given, else squares or the nearest rectangles."""
+        rows, cols = self._found.shape
+        source, target = self._given
+        return source or _inputs.shape_of_cells(rows), target or _inputs.shape_of_cells(cols)
+
+    def explain(self, path: PathLike, images: Optional[Tuple[Any, Any]] = None,
+                names: Optional[Tuple[str, str]] = None) -> Union[str, bytes]:
+        """Writes why the two match to `path`, which ends in .html, .svg, .png, .pdf or .json.
+
+        images: two uint8 arrays [height, width, 3] or paths of files; without them the grids alone are drawn, or the
+        pictures of a gallery. Returns what was written: str, or bytes of a .png or .pdf.
+
+        >>> import numpy as np, diml, os, tempfile
+        >>> m = diml.match(np.eye(4), np.eye(4)[::-1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     figure = m.explain(os.path.join(folder, "why.svg"))
+        >>> "</svg>" in figure
+        True
+        """
+        path = os.fspath(path)
+        figure = self._figure(os.path.splitext(path)[1].lower().lstrip("."), images, names)
+        with open(path, "wb") as file:
+            file.write(figure if isinstance(figure, bytes) else figure.encode())
+        return figure
+
+    def _figure(self, ending: str, images: Optional[Tuple[Any, Any]] = None,
+                names: Optional[Tuple[str, str]] = None) -> Union[str, bytes]:
+        if ending not in ("html", "svg", "png", "pdf", "json"):
+            raise ValueError(f"'.{ending}': explain writes .html, .svg, .png, .pdf or .json")
+        shapes = self.shapes
+        source, target = (_inputs.picture(i, s) for i, s in zip(images or self._pictures, shapes))
+        figure = _diml.figure(self._found, ending, *shapes, source, target, tuple(names or self._names))
+        return figure if ending in ("png", "pdf") else figure.decode()
+
+    def _repr_html_(self) -> str:
+        if _diml.features()["drawing"]:
+            figure = self._figure("svg")
+            assert isinstance(figure, str)
+            return figure[figure.index("<svg"):]  # a notebook's page has its own first line
+        return f"<p>structural similarity {self.score:.4f}</p>"
+
+    def __repr__(self) -> str:
+        rows, cols = self._found.shape
+        return f"<diml.Match score={self.score:.4f} cells={rows}x{cols}>"
+
+
+def match(a: ArrayLike, b: ArrayLike, *, globals: Tuple[ArrayLike, ArrayLike] = (None, None),
+          marginals: str = "cross_correlation", lambda_: float = 0.05, tolerance: float = 1e-4,
+          max_iterations: int = 1000, backend: str = "auto") -> Match:
+    """Matches two images part by part.
+
+    a, b: cells of the source [R_s, D] and of the target [R_t, D], or [rows, cols, D]; any scale, any type of number.
+    globals: their global vectors, [D] each; None is the mean of the cells.
+    marginals: "cross_correlation" (parts that the other image lacks count little) or "uniform".
+    lambda_: of the entropic regularisation. tolerance, max_iterations: when Sinkhorn's iterations end.
+    backend: "auto", "cpu", "reference" or "exact". Returns a Match: .score, .plan [R_s, R_t], .similarity [R_s, R_t],
+    .marginals, .gap and .explain("why.html").
+
+    >>> import numpy as np, diml
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.normal(size=(6, 8)), rng.normal(size=(4, 8))
+    >>> m = diml.match(a, b)
+    >>> m.plan.shape, bool(abs(m.plan.sum() - 1) < 1e-5)
+    ((6, 4), True)
+    >>> bool(abs((m.plan * m.similarity).sum() - m.score) < 1e-6)
+    True
+    """
+    source, source_shape = _inputs.one_grid(a, globals[0])
+    target, target_shape = _inputs.one_grid(b, globals[1])
+    found = _diml.match_pair(source, target, backend, marginals, lambda_, tolerance, max_iterations)
+    return Match(found, source_shape, target_shape)

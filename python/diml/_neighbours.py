@@ -1,0 +1,140 @@
+"""Classification by structural neighbours, with the habits of scikit-learn."""
+
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from . import _diml, _inputs
+from ._progress import reporting
+from ._search import _params
+from ._typing import ArrayLike, GridsLike, ProgressLike
+
+
+class StructuralKNeighbors:
+    """k nearest neighbours by cosine + structural similarity. scikit-learn is not needed, and takes it where it is there.
+
+    n_neighbors: k. rerank: candidates by the cosine of the globals that are matched structurally; 0 for none.
+    X: grids [N, R, D], or a list of [R_i, D]; y: labels [N], numbers or words. Globals are the means of the cells.
+
+    >>> import numpy as np, diml
+    >>> rng = np.random.default_rng(0)
+    >>> kinds = rng.normal(size=(3, 6, 16))
+    >>> y = np.repeat(["ant", "bee", "cat"], 8)
+    >>> X = kinds[np.repeat(np.arange(3), 8)] + 0.5 * rng.normal(size=(24, 6, 16))
+    >>> knn = diml.StructuralKNeighbors(n_neighbors=3).fit(X, y)
+    >>> knn.predict(kinds).tolist()
+    ['ant', 'bee', 'cat']
+    >>> distances, ids = knn.kneighbors(kinds)
+    >>> ids.shape, knn.score(X, y)
+    ((3, 3), 1.0)
+    """
+
+    _estimator_type = "classifier"
+    _names = ("n_neighbors", "rerank", "weights", "marginals", "lambda_", "tolerance", "max_iterations", "backend",
+              "progress")
+
+    def __init__(self, n_neighbors: int = 5, *, rerank: int = 100, weights: Tuple[float, float] = (1.0, 1.0),
+                 marginals: str = "cross_correlation", lambda_: float = 0.05, tolerance: float = 1e-4,
+                 max_iterations: int = 1000, backend: str = "auto", progress: ProgressLike = None) -> None:
+        self.n_neighbors = n_neighbors
+        self.rerank = rerank
+        self.weights = weights
+        self.marginals = marginals
+        self.lambda_ = lambda_
+        self.tolerance = tolerance
+        self.max_iterations = max_iterations
+        self.backend = backend
+        self.progress = progress
+
+    def get_params(self, deep: bool = True) -> Dict[str, Any]:
+        """The settings of the constructor."""
+        return {name: getattr(self, name) for name in self._names}
+
+    def set_params(self, **params: Any) -> "StructuralKNeighbors":
+        """Changes settings of the constructor."""
+        for name, value in params.items():
+            if name not in self._names:
+                raise ValueError(f"StructuralKNeighbors has no parameter {name}: {', '.join(self._names)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        usual = StructuralKNeighbors().get_params()
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != usual[name]]
+        return f"StructuralKNeighbors({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:  # asked for by scikit-learn 1.6 and later
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=ClassifierTags(),
+                    input_tags=InputTags(two_d_array=False, three_d_array=True))
+
+    def fit(self, X: GridsLike, y: ArrayLike) -> "StructuralKNeighbors":
+        """Remembers the grids and their labels."""
+        labels = np.asarray(_inputs.as_numpy(y))
+        grids = _inputs.grids(X)
+        if labels.ndim != 1 or len(labels) != len(grids):
+            raise ValueError(f"y is {list(labels.shape)}: one label for each of {len(grids)} grids is wanted")
+        self.classes_, self._y = np.unique(labels, return_inverse=True)
+        self._grids = grids
+        self.n_samples_fit_ = len(grids)
+        return self
+
+    def kneighbors(self, X: GridsLike = None, n_neighbors: Optional[int] = None, return_distance: bool = True) -> Any:
+        """(distances float32 [Q, k], ids int64 [Q, k]), the nearest first; or the ids alone.
+
+        Without X, of each remembered grid among the others. A distance is the largest possible score minus the score:
+        weights[0] * (1 - cosine) + weights[1] * (1 - structural), or 1 - cosine with rerank=0.
+        """
+        self._expect_fit()
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        own = X is None
+        if not 1 <= k <= self.n_samples_fit_ - own:
+            raise ValueError(f"n_neighbors is {k}: 1 to {self.n_samples_fit_ - own} of the remembered grids are possible")
+        queries = self._grids if own else _inputs.grids(X)
+        depth = max(self.rerank, k)
+        how = (tuple(self.weights), "structural", self.backend,
+               _params(self.marginals, self.lambda_, self.tolerance, self.max_iterations))
+        with reporting(self.progress, "kneighbors") as report:
+            wanted = min(depth + own, self.n_samples_fit_)
+            scores, ids = _diml.search(queries, self._grids, None, wanted, 0, wanted, *how, None)
+            if own:
+                scores, ids = _without_own(scores, ids)
+            if self.rerank > 0:
+                scores, ids = _diml.search(queries, self._grids, np.ascontiguousarray(ids), 0, 0, k, *how, report)
+        best = sum(self.weights) if self.rerank > 0 else 1.0
+        distances = np.maximum(np.float32(best) - scores[:, :k], 0)
+        ids = np.ascontiguousarray(ids[:, :k])
+        return (distances, ids) if return_distance else ids
+
+    def predict_proba(self, X: GridsLike = None) -> Any:
+        """Shares of the neighbours' votes: float64 [Q, classes], in the order of classes_."""
+        self._expect_fit()
+        votes = self._y[self.kneighbors(X, return_distance=False)]
+        counts = np.stack([(votes == c).sum(axis=1) for c in range(len(self.classes_))], axis=1)
+        return counts / votes.shape[1]
+
+    def predict(self, X: GridsLike = None) -> Any:
+        """The most frequent label of the neighbours, [Q]; of equally frequent ones the first of classes_."""
+        shares = self.predict_proba(X)
+        return self.classes_[shares.argmax(axis=1)]
+
+    def score(self, X: GridsLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
+        """The share of right predictions; of each remembered grid among the others where X is None."""
+        right = self.predict(X) == np.asarray(_inputs.as_numpy(y))
+        return float(np.average(right, weights=sample_weight))
+
+    def _expect_fit(self) -> None:
+        if not hasattr(self, "_grids"):
+            raise ValueError("StructuralKNeighbors remembers no grids yet: call fit(X, y) first")
+
+
+def _without_own(scores: Any, ids: Any) -> Tuple[Any, Any]:
+    """Row q without q, or without its last where q is not in it."""
+    keep = ids != np.arange(len(ids))[:, None]
+    keep[keep.all(axis=1), -1] = False
+    shape = (len(ids), ids.shape[1] - 1)
+    return scores[keep].reshape(shape), ids[keep].reshape(shape)
+
+
+__all__: List[str] = ["StructuralKNeighbors"]

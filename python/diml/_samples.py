@@ -1,0 +1,36 @@
+"""Things to try the package on, made here: pictures with classes, and a network that has learnt nothing."""
+
+import os
+
+from . import _diml
+from ._typing import PathLike
+
+
+def write_critters(folder: PathLike, classes: int = 60, images_per_class: int = 20, *, size: int = 128,
+                   seed: int = 0) -> None:
+    """Draws the built-in data set: creatures whose classes differ in a few parts.
+
+    The folder gets the layout of CUB-200-2011: images/CLASS/NAME.png, boxes and the places of parts. Size: pixels a side.
+    The same arguments give the same pictures everywhere.
+
+    >>> import diml, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     diml.write_critters(folder, classes=2, images_per_class=3, size=32)
+    ...     len(list(pathlib.Path(folder).glob("images/*/*")))
+    6
+    """
+    _diml.write_critters(os.fspath(folder), classes, images_per_class, size, seed)
+
+
+def write_model(path: PathLike, architecture: str = "small", *, dim: int = 128, seed: int = 0) -> None:
+    """Writes a network with random weights, to try things: resnet18, resnet34, resnet50, resnet101 or small.
+
+    path: ends in .safetensors. dim: of the projection behind it; 0 for none.
+
+    >>> import diml, os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     diml.write_model(os.path.join(folder, "small.safetensors"), dim=32)
+    ...     diml.Embedder(os.path.join(folder, "small.safetensors")).dim
+    32
+    """
+    _diml.write_model(os.fspath(path), architecture, dim, seed)

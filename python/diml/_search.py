@@ -1,0 +1,207 @@
+"""Many pairs: similarity(), rerank(), Retriever and evaluate()."""
+
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _diml, _errors, _inputs
+from ._progress import reporting
+from ._typing import ArrayLike, GridsLike, ProgressLike
+
+
+def _params(marginals: str, lambda_: float, tolerance: float, max_iterations: int) -> _diml.MatchParams:
+    return _diml.MatchParams(marginals, lambda_, tolerance, max_iterations)
+
+
+def _pair(weights: Sequence[float]) -> Tuple[float, float]:
+    of_global, of_structural = weights
+    return of_global, of_structural
+
+
+def _ids(x: ArrayLike, name: str) -> "np.ndarray[Any, Any]":
+    x = np.asarray(_inputs.as_numpy(x))
+    if x.size and x.dtype.kind not in "iu":
+        raise TypeError(f"{name} has the type {x.dtype}: integers are wanted")
+    return np.ascontiguousarray(x, np.int64)
+
+
+def similarity(A: GridsLike, B: GridsLike, pairs: ArrayLike = None, *,
+               globals: Tuple[ArrayLike, ArrayLike] = (None, None), score: str = "structural",
+               marginals: str = "cross_correlation", lambda_: float = 0.05, tolerance: float = 1e-4,
+               max_iterations: int = 1000, backend: str = "auto", progress: ProgressLike = None) -> Any:
+    """Structural similarities of many pairs.
+
+    A, B: [N, R, D] and [M, R', D], or lists of arrays [R_i, D] with different R_i. globals: [N, D] and [M, D], or None.
+    pairs: None for all, which gives float32 [N, M]; or integers [P, 2], (row of A, row of B), which gives float32 [P].
+    score: "structural", or "maxsim": the mean over A's cells of the largest cosine to a cell of B.
+    backend: "auto", "cpu", "cuda", "reference" or "exact". progress: True for a bar, or a function of (done, total).
+
+    >>> import numpy as np, diml
+    >>> A = np.random.default_rng(0).normal(size=(3, 4, 8))
+    >>> diml.similarity(A, A).shape
+    (3, 3)
+    >>> diml.similarity(A, A, [(0, 1), (2, 2)]).shape
+    (2,)
+    """
+    params = _params(marginals, lambda_, tolerance, max_iterations)
+    if _inputs.on_gpu(A) or _inputs.on_gpu(B):
+        from . import _tensor_search
+        with reporting(progress, "similarity") as report:
+            return _tensor_search.similarity(A, B, pairs, globals, score, params, backend, report)
+    listed = None if pairs is None else _ids(pairs, "pairs")
+    with reporting(progress, "similarity") as report:
+        found = _diml.similarity(_inputs.grids(A, globals[0]), _inputs.grids(B, globals[1]), listed, score, backend,
+                                 params, report)
+    return _inputs.like(found, A, B)
+
+
+def rerank(query: GridsLike, gallery: GridsLike, candidates: ArrayLike, k: int = 10, *,
+           globals: Tuple[ArrayLike, ArrayLike] = (None, None), weights: Tuple[float, float] = (1.0, 1.0),
+           score: str = "structural", marginals: str = "cross_correlation", lambda_: float = 0.05,
+           tolerance: float = 1e-4, max_iterations: int = 1000, backend: str = "auto",
+           progress: ProgressLike = None) -> Tuple[Any, Any]:
+    """Orders candidates of another search by cosine + structural similarity.
+
+    query: [Q, R, D] with candidates [Q, C], or one query [R, D] with candidates [C]. gallery: [N, R', D] or a list.
+    candidates: rows of the gallery, -1 for none, as FAISS returns them. weights: of the cosine and of the structural
+    similarity. progress: True for a bar, or a function of (done, total).
+    Returns (scores float32 [Q, k], ids int64 [Q, k]), the best first; [k] for one query. A shorter list ends with ids of
+    -1 and scores of -inf.
+
+    >>> import numpy as np, diml
+    >>> G = np.random.default_rng(0).normal(size=(5, 4, 8))
+    >>> scores, ids = diml.rerank(G[2], G, [0, 1, 2], k=2)
+    >>> int(ids[0])
+    2
+    """
+    params = _params(marginals, lambda_, tolerance, max_iterations)
+    if _inputs.on_gpu(query) or _inputs.on_gpu(gallery):
+        from . import _tensor_search
+        with reporting(progress, "rerank") as report:
+            return _tensor_search.rerank_any(query, gallery, candidates, k, globals,
+                                             _tensor_search.How(_pair(weights), score, params, backend), report)
+    ids = _ids(candidates, "candidates")
+    one = ids.ndim == 1
+    queries = [query] if one else query
+    vectors = [globals[0]] if one and globals[0] is not None else globals[0]
+    with reporting(progress, "rerank") as report:
+        scores, found = _diml.search(_inputs.grids(queries, vectors), _inputs.grids(gallery, globals[1]),
+                                     ids[None] if one else ids, 0, 0, k, _pair(weights), score, backend,
+                                     params, report)
+    if one:
+        scores, found = scores[0], found[0]
+    return _inputs.like(scores, query), _inputs.like(found, query)
+
+
+class Retriever:
+    """Search in grids in memory, with FAISS's shapes and order.
+
+    gallery: [N, R, D] or a list of [R_i, D]; globals: [N, D] or None.
+
+    >>> import numpy as np, diml
+    >>> G = np.random.default_rng(0).normal(size=(20, 4, 8))
+    >>> scores, ids = diml.Retriever(G).search(G[:3], k=5)
+    >>> ids.shape, ids[:, 0].tolist()
+    ((3, 5), [0, 1, 2])
+    """
+
+    def __init__(self, gallery: GridsLike, globals: ArrayLike = None, *, weights: Tuple[float, float] = (1.0, 1.0),
+                 score: str = "structural", marginals: str = "cross_correlation", lambda_: float = 0.05,
+                 tolerance: float = 1e-4, max_iterations: int = 1000, backend: str = "auto") -> None:
+        self._how = (_pair(weights), score, backend, _params(marginals, lambda_, tolerance, max_iterations))
+        self._on_gpu = _inputs.on_gpu(gallery)
+        self._gallery: Any
+        if self._on_gpu:
+            from . import _tensor_search
+            self._gallery = _tensor_search.Gallery(gallery, globals)
+        else:
+            self._gallery = _inputs.grids(gallery, globals)
+
+    def __len__(self) -> int:
+        return len(self._gallery)
+
+    def search(self, queries: GridsLike, k: int = 10, *, globals: ArrayLike = None, rerank: int = 100,
+               progress: ProgressLike = None) -> Tuple[Any, Any]:
+        """The k best of each query: (scores float32 [Q, k], ids int64 [Q, k]).
+
+        The `rerank` nearest by the cosine of the global vectors are ordered by cosine + structural similarity; what is
+        beyond them keeps its order and has its cosine as score.
+        """
+        if k < 1 or rerank < 0:
+            raise ValueError("k is 1 or more, rerank is 0 or more")
+        if self._on_gpu != _inputs.on_gpu(queries):
+            raise _errors.BadInput("the gallery and the queries are in different memory: move both to one device")
+        with reporting(progress, "search") as report:
+            if self._on_gpu:
+                from . import _tensor_search
+                weights, score, backend, params = self._how
+                return self._gallery.search(queries, globals, k, rerank,
+                                            _tensor_search.How(weights, score, params, backend), report)
+            scores, ids = _diml.search(_inputs.grids(queries, globals), self._gallery, None, max(k, rerank), rerank, k,
+                                       *self._how, report)
+        return _inputs.like(scores, queries), _inputs.like(ids, queries)
+
+
+class Evaluation(Dict[str, List[Any]]):
+    """A table as columns, one row for each depth of re-ranking: pandas.DataFrame(evaluation) takes it.
+
+    Attributes: queries, left_out, unlabelled, gallery (counts), and per_class: {rerank: {label: {metric: value}}}.
+    """
+
+    queries: int
+    left_out: int
+    unlabelled: int
+    gallery: int
+    per_class: Dict[int, Dict[Any, Dict[str, float]]]
+
+
+def evaluate(cells: GridsLike, globals: ArrayLike = None, labels: ArrayLike = None,
+             rerank: Sequence[Union[int, str]] = (0, 100), *, weights: Tuple[float, float] = (1.0, 1.0),
+             marginals: str = "cross_correlation", lambda_: float = 0.05, tolerance: float = 1e-4,
+             max_iterations: int = 1000, backend: str = "auto", progress: ProgressLike = None) -> Evaluation:
+    """How well each image finds the others of its class.
+
+    cells: [N, R, D]; globals: [N, D] or None; labels: [N], integers (-1: unlabelled) or words ("": unlabelled).
+    rerank: depths; 0 is the plain cosine, "all" the whole set. Returns an Evaluation, in percent: p_at_1, r_precision,
+    map_at_r, recall_at_1 and so on; those that end in _paper count the query itself, as the paper's tables do.
+
+    >>> import numpy as np, diml
+    >>> cells = np.random.default_rng(0).normal(size=(6, 4, 8))
+    >>> r = diml.evaluate(cells, None, [0, 0, 0, 1, 1, 1], rerank=(0, 5))
+    >>> r["rerank"], r.queries
+    ([0, 5], 6)
+    """
+    if labels is None:
+        raise TypeError("evaluate needs labels: one for each image")
+    labels = np.asarray(_inputs.as_numpy(labels))
+    names: Optional[List[str]] = None
+    if labels.dtype.kind in "US":
+        labels = labels.astype(str)
+        names = sorted(set(labels.tolist()) - {""})
+        place = {"": -1, **{name: i for i, name in enumerate(names)}}
+        labels = np.array([place[word] for word in labels.tolist()], np.int64)
+    values = _ids(labels, "labels")
+    if values.ndim != 1:
+        raise ValueError("labels is [images]: one label for each image")
+    depths = [len(cells) if depth == "all" else int(depth) for depth in rerank]
+    if any(depth < 0 for depth in depths):
+        raise ValueError("a depth of re-ranking is 0 or more, or 'all'")
+    params = _params(marginals, lambda_, tolerance, max_iterations)
+    with reporting(progress, "evaluate") as report:
+        if _inputs.on_gpu(cells):
+            from . import _tensor_search
+            how = _tensor_search.How(_pair(weights), "structural", params, backend)
+            found = _tensor_search.evaluate(cells, globals, values, depths, how, report)
+        else:
+            numbers = [int(value) for value in values]
+            found = _diml.evaluate(_inputs.grids(cells, globals), numbers, depths, _pair(weights), backend, params, report)
+    rows = [row for row, _ in found["results"]]
+    columns = ["rerank"] + [name for name in rows[0] if name not in ("rerank", "queries")]
+    table = Evaluation({name: [row[name] for row in rows] for name in columns})
+    for name in ("queries", "left_out", "unlabelled", "gallery"):
+        setattr(table, name, found[name])
+    table.per_class = {
+        row["rerank"]: {names[label] if names else label: metrics for label, metrics in classes.items()}
+        for row, classes in found["results"]
+    }
+    return table

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "diml/error.h"
+#include "diml/matcher.h"
+#include "diml/progress.h"
+
+// What every call from Python has in common.
+namespace diml::python {
+
+namespace py = pybind11;
+
+// The number of threads of calls: set_threads() of Python. 0: the library's default.
+int threads();
+void set_threads(int count);
+
+// Throws what Python wants to raise (Ctrl-C). The caller does not hold the GIL.
+void check_signals();
+
+// Reports to a Python function of (done, total), or to none, and ends the task on Ctrl-C or where
+// the function raises: the exception passes through the library. The task runs without the GIL.
+Progress progress_to(const py::object& function);
+
+// The same for tasks that keep what they have done: Ctrl-C and a function that raises cancel them.
+class Watch {
+ public:
+  explicit Watch(const py::object& function);
+  Progress progress() const;
+  // Throws what stopped the task, if anything did.
+  void rethrow() const;
+
+ private:
+  Progress report_;
+  std::shared_ptr<std::exception_ptr> stopped_ = std::make_shared<std::exception_ptr>();
+};
+
+// How pairs are matched, from Python's keywords.
+MatchParams match_params(const std::string& marginals, double lambda, double tolerance,
+                         int max_iterations);
+
+// Raises the Python exception of the error's kind.
+void raise(const Error& error);
+
+// A new array of the values, [rows, cols] or [rows].
+template <typename T>
+py::array_t<T> array_of(const std::vector<T>& values) {
+  return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+template <typename T>
+py::array_t<T> array_of(const std::vector<T>& values, std::size_t rows, std::size_t cols) {
+  py::array_t<T> array({static_cast<py::ssize_t>(rows), static_cast<py::ssize_t>(cols)});
+  std::copy(values.begin(), values.end(), array.mutable_data());
+  return array;
+}
+
+void bind_grids(py::module_& module);
+void bind_match(py::module_& module);
+void bind_pairs(py::module_& module);
+void bind_search(py::module_& module);
+void bind_evaluate(py::module_& module);
+void bind_embedder(py::module_& module);
+void bind_gallery(py::module_& module);
+void bind_samples(py::module_& module);
+void bind_timing(py::module_& module);
+void bind_tensors(py::module_& module);
+void bind_generated(py::module_& module);
+
+}  // namespace diml::python

@@ -1,0 +1,124 @@
+#include <pybind11/stl.h>
+
+#include "diml/explain.h"
+#include "diml/figure.h"
+#include "diml/match.h"
+#include "images.h"
+#include "pair_match.h"
+
+namespace diml::python {
+namespace {
+
+PairMatch match_pair(std::shared_ptr<Grids> source, std::shared_ptr<Grids> target,
+                     const std::string& backend, const std::string& marginals, double lambda,
+                     double tolerance, int max_iterations) {
+  MatchParams params = match_params(marginals, lambda, tolerance, max_iterations);
+  params.transport.backend = backend_from(backend);
+  return matched(std::move(source), std::move(target), params);
+}
+
+#if DIML_HAS_IMAGES
+Pixels read_pixels(const std::string& path) {
+  return pixels_of(read_image(path, {.orientation = Orientation::exif}));
+}
+#endif
+
+using Shape = std::pair<std::size_t, std::size_t>;
+
+std::string figure_of(const PairMatch& match, const std::string& ending, Shape source_shape,
+                      Shape target_shape, const Image& source, const Image& target,
+                      const FigureParams& params) {
+  const Explanation why =
+      explain((*match.source)[0], (*match.target)[0], match.params,
+              {source_shape.first, source_shape.second}, {target_shape.first, target_shape.second});
+#if DIML_HAS_JSON
+  if (ending == "json") return to_json(why) + "\n";
+#if DIML_HAS_IMAGES
+  if (ending == "html") return explain_page(why, source, target, params);
+#endif
+#endif
+#if DIML_HAS_DRAWING
+  if (ending == "svg" || ending == "png" || ending == "pdf") {
+    const PictureFormat format = ending == "png"   ? PictureFormat::png
+                                 : ending == "svg" ? PictureFormat::svg
+                                                   : PictureFormat::pdf;
+    return draw_figure(why, source, target, format, params);
+  }
+#endif
+  static_cast<void>(source);
+  static_cast<void>(target);
+  static_cast<void>(params);
+  throw Error(ErrorKind::unsupported, "this build writes no ." + ending +
+                                          ": `diml doctor` names the packages that are missing");
+}
+
+// The bytes of a figure or page; ending: "html", "svg", "png", "pdf" or "json".
+py::bytes figure(const PairMatch& match, const std::string& ending, Shape source_shape,
+                 Shape target_shape, const Pixels& source, const Pixels& target,
+                 const std::pair<std::string, std::string>& names) {
+  FigureParams params;
+  params.source_name = names.first;
+  params.target_name = names.second;
+  params.style = FigureStyle::regions;  // as `diml explain` draws
+  const Image from = image_of(source);
+  const Image to = image_of(target);
+  std::string bytes;
+  {
+    const py::gil_scoped_release without_gil;
+    bytes = figure_of(match, ending, source_shape, target_shape, from, to, params);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+PairMatch matched(std::shared_ptr<Grids> source, std::shared_ptr<Grids> target,
+                  const MatchParams& params) {
+  StructuralMatch result;
+  {
+    const py::gil_scoped_release without_gil;
+    result = match((*source)[0], (*target)[0], params);
+  }
+  return {std::move(source), std::move(target), params, std::move(result)};
+}
+
+py::array_t<double> PairMatch::matrix(const std::vector<double>& values) const {
+  return array_of(values, result.plan.rows, result.plan.cols);
+}
+
+double PairMatch::gap() const {
+  MatchParams certified = params;
+  certified.certificate = Certificate::duality_gap;
+  const py::gil_scoped_release without_gil;
+  return match((*source)[0], (*target)[0], certified).bracket->gap();
+}
+
+void bind_match(py::module_& module) {
+  py::class_<PairMatch>(module, "PairMatch")
+      .def_property_readonly(
+          "shape",
+          [](const PairMatch& m) { return std::make_pair(m.result.plan.rows, m.result.plan.cols); })
+      .def_property_readonly("score", [](const PairMatch& m) { return m.result.score; })
+      .def_property_readonly("distance", [](const PairMatch& m) { return m.result.distance; })
+      .def_property_readonly("plan",
+                             [](const PairMatch& m) { return m.matrix(m.result.plan.mass); })
+      .def_property_readonly("similarity",
+                             [](const PairMatch& m) { return m.matrix(m.result.similarity); })
+      .def_property_readonly("marginals",
+                             [](const PairMatch& m) {
+                               return py::make_tuple(array_of(m.result.marginals.source),
+                                                     array_of(m.result.marginals.target));
+                             })
+      .def_property_readonly("gap", &PairMatch::gap)
+      .def_property_readonly("iterations",
+                             [](const PairMatch& m) { return m.result.plan.iterations; })
+      .def_property_readonly("converged",
+                             [](const PairMatch& m) { return m.result.plan.converged; });
+  module.def("match_pair", &match_pair);
+  module.def("figure", &figure);
+#if DIML_HAS_IMAGES
+  module.def("read_pixels", &read_pixels);
+#endif
+}
+
+}  // namespace diml::python

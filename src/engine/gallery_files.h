@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/npy.h"
+#include "diml/gallery_images.h"
+
+namespace diml {
+
+// Grids on disk as `diml embed` writes them: PREFIX.cells.npy and, where they are there,
+// PREFIX.globals.npy, .labels.npy and .paths.txt. Without paths an image is called PREFIX:17.
+class EmbeddingSource {
+ public:
+  explicit EmbeddingSource(const std::string& prefix);
+
+  std::size_t size() const { return paths_.size(); }
+  std::size_t cells_per_grid() const { return cells_.shape()[1]; }
+  std::size_t dim() const { return cells_.shape()[2]; }
+  const std::string& path_of(std::size_t image) const { return paths_[image]; }
+  const std::string& label_of(std::size_t image) const { return labels_[image]; }
+
+  // One grid, of any scale, into a set that makes it a unit one.
+  void read(std::size_t image, GridSet& grids, std::size_t place) const;
+
+ private:
+  NpyFile cells_;
+  std::unique_ptr<NpyFile> globals_;  // null: means of the cells
+  std::vector<std::string> paths_;
+  std::vector<std::string> labels_;
+};
+
+// What a file says of an image; what it does not say is none.
+struct ItemWords {
+  std::optional<std::string> label{};     // "": no label
+  std::optional<std::string> metadata{};  // a JSON object
+  bool used = false;                      // by put_words()
+};
+using MetadataByPath = std::unordered_map<std::string, ItemWords>;
+
+// A JSON object a line: {"path": "a.jpg", "label": "pug", "metadata": {...}}, of which the label or
+// the metadata may be absent. Other names are passed over, so that what export_gallery() writes
+// can be read again.
+MetadataByPath load_metadata(const std::string& path);
+
+// The label or metadata of the file in the place of the image's own. path: as the file calls it.
+void put_words(MetadataByPath& metadata, const std::string& path, ImageToAdd& image);
+
+// Lines of the file that no image has used: a path that is written in another way, or no image.
+std::size_t unused_lines(const MetadataByPath& metadata);
+
+AddReport add_embeddings(GridStore& gallery, const EmbeddingSource& source,
+                         MetadataByPath& metadata, KnownPaths known, const Progress& progress = {});
+
+// Which of the images are to be added, and which are there already.
+struct PathsToAdd {
+  std::vector<std::size_t> wanted;
+  std::vector<std::size_t> there;  // each path once
+  std::size_t known = 0;           // those, and the images that are listed twice
+};
+PathsToAdd paths_to_add(const GridSnapshot& snapshot, std::span<const ImageToAdd> images,
+                        KnownPaths known);
+
+// PREFIX.cells.npy, .globals.npy, .labels.npy, .paths.txt as `diml embed` writes them, and
+// .items.jsonl with id, path, label and metadata, a line an image.
+void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
+                    const Progress& progress = {});
+
+}  // namespace diml

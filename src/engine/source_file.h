@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "diml/grid_store.h"
+
+namespace diml {
+
+// Size and time of a file, without reading it: sha256 is "". None where there is no such file.
+std::optional<SourceFile> glance_at(const std::string& path);
+
+// The same with the hash. None where the file is not what `glance` says, or changes meanwhile: then
+// nobody knows which content the hash is of.
+std::optional<SourceFile> source_of(const std::string& path, const SourceFile& glance);
+
+// Of bytes that came another way, where a file of this absolute path has the same: a later change
+// of the file is noticed. None where there is no such file.
+std::optional<SourceFile> source_of_bytes(const std::string& path, std::string_view bytes);
+
+enum class FileState : std::uint8_t {
+  unchanged,  // the same size and time: it was not read
+  touched,    // another time, the same bytes
+  changed,
+  missing,
+};
+
+struct FileNow {
+  FileState state = FileState::missing;
+  SourceFile source{};  // with the hash where the file was touched
+};
+
+// The file is read only where its size is the same and its time is not.
+FileNow compare_with_file(const SourceFile& then, const std::string& path);
+
+}  // namespace diml

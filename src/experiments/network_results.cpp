@@ -1,0 +1,230 @@
+#include "network_results.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "base/setting_text.h"
+#include "base/stopwatch.h"
+#include "diml/dataset.h"
+#include "diml/evaluate_dataset.h"
+#include "engine/calibrate.h"
+#include "engine/embed_parts.h"
+#include "engine/embed_together.h"
+#include "protocol.h"
+
+namespace diml::experiments {
+namespace {
+
+using Results = std::vector<const PlannedResult*>;
+
+constexpr double kPercent = 100.0;
+
+// Results with the same key share their grids, and parts their plans.
+auto grids_key(const PlannedResult& result) {
+  const Protocol& protocol = result.protocol;
+  return std::make_tuple(result.metric_family, protocol.split, protocol.grid, protocol.pooling,
+                         protocol.resize, protocol.crop, protocol.setting,
+                         result.metric_family == MetricFamily::parts ? protocol.lambda : 0.0);
+}
+
+Dataset images_of(EvaluationSplit split, const RunParams& params) {
+  if (split == EvaluationSplit::test) {
+    return load_dataset(params.dataset, params.root, Split::test);
+  }
+  Dataset data = load_dataset(params.dataset, params.root, Split::train);
+  const std::set<std::int64_t> held_out = held_out_classes(data);
+  std::erase_if(data.samples,
+                [&](const Sample& sample) { return !held_out.contains(sample.label); });
+  return data;
+}
+
+MatchParams match_params(const Protocol& protocol) {
+  MatchParams match;
+  match.marginals = protocol.marginals;
+  match.transport.lambda = protocol.lambda;
+  return match;
+}
+
+EvaluateParams evaluate_params(const PlannedResult& result, int threads) {
+  const Protocol& protocol = result.protocol;
+  EvaluateParams evaluate;
+  evaluate.rerank = {protocol.rerank};
+  evaluate.cut_from = protocol.cut_from;
+  evaluate.weights = {static_cast<float>(protocol.global_weight),
+                      static_cast<float>(protocol.structural_weight)};
+  evaluate.match = match_params(protocol);
+  evaluate.threads = threads;
+  // The test classes are evaluated once, after a choice: record the plain cosine as well.
+  if (!result.chosen.empty()) evaluate.rerank.push_back(0);
+  return evaluate;
+}
+
+MetricValues retrieval_metrics(const PlannedResult& result, const Evaluation& evaluation) {
+  const RetrievalMetrics& metrics = evaluation.results.front().metrics;
+  MetricValues values = {{"p_at_1", kPercent * metrics.p_at_1},
+                         {"r_precision", kPercent * metrics.r_precision},
+                         {"map_at_r", kPercent * metrics.map_at_r},
+                         {"r_precision_paper", kPercent * metrics.r_precision_paper},
+                         {"map_at_r_paper", kPercent * metrics.map_at_r_paper}};
+  if (!result.chosen.empty()) {
+    values["p_at_1_by_cosine"] = kPercent * evaluation.results.back().metrics.p_at_1;
+  }
+  return values;
+}
+
+// The training classes that a calibrated setting is chosen on.
+Dataset calibration_images(const Protocol& protocol, const RunParams& params) {
+  if (protocol.setting == kCalibratedHeldOut) return images_of(EvaluationSplit::val, params);
+  return load_dataset(params.dataset, params.root, Split::train);
+}
+
+// The protocol with what the training classes choose; `chosen` gets it as numbers.
+std::optional<Protocol> calibrated(Protocol protocol, const std::string& model, bool projection,
+                                   const RunParams& params, const Progress::Cancelled& cancelled,
+                                   MetricValues& chosen) {
+  const LabelledImages images = labelled_images(calibration_images(protocol, params));
+  ProcessGroup alone;
+  std::vector<EmbeddedFiles> embedded;
+  const std::array<std::size_t, 2> grids = {4, 7};
+  for (const std::size_t grid : grids) {
+    protocol.grid = grid;
+    Embedder embedder = open_embedder(model, projection, protocol, params);
+    std::optional<EmbeddedFiles> files =
+        embed_to_memory(alone, embedder, images.paths, {images.orientation, BadImages::stop},
+                        CellType::float32, Progress().with(cancelled));
+    if (!files) return {};
+    embedded.push_back(std::move(*files));
+  }
+  std::vector<CalibrationGrids> candidates;
+  for (std::size_t k = 0; k < grids.size(); ++k) {
+    candidates.push_back({grids[k], embedded[k].view()});
+  }
+  CalibrateParams how;
+  how.match.marginals = protocol.marginals;
+  how.threads = params.threads;
+  const Calibration best = calibrate(candidates, images.labels, how).chosen;
+  protocol.grid = best.grid;
+  protocol.lambda = best.lambda;
+  protocol.structural_weight = best.structural_weight;
+  protocol.rerank = best.rerank;
+  chosen = {{"calibrated_grid", static_cast<double>(best.grid)},
+            {"calibrated_lambda", best.lambda},
+            {"calibrated_structural_weight", best.structural_weight},
+            {"calibrated_rerank", static_cast<double>(best.rerank)},
+            {"calibration_p_at_1", best.value},
+            {"calibration_p_at_1_paper", best.paper},
+            {"calibration_gain_error", best.gain_error}};
+  return protocol;
+}
+
+bool measure_retrieval(Embedder& embedder, const Dataset& data, const Results& results, int threads,
+                       const Progress::Cancelled& cancelled, const OnMeasurement& on_measurement) {
+  Stopwatch watch;
+  const LabelledImages images = labelled_images(data);
+  EvaluateDatasetParams params;
+  params.ways.clear();
+  for (const PlannedResult* result : results) {
+    params.ways.push_back(evaluate_params(*result, threads));
+  }
+  const auto on_result = [&](std::size_t k, const Evaluation& evaluation) {
+    on_measurement(*results[k], {retrieval_metrics(*results[k], evaluation), images.paths.size(),
+                                 watch.restart()});
+  };
+  const Progress until_cancelled = Progress().with(cancelled);
+  return evaluate_dataset(
+             embedder, images, params,
+             {.on_embed = until_cancelled, .on_evaluate = until_cancelled, .on_result = on_result})
+      .has_value();
+}
+
+void measure_parts(Embedder& embedder, const Dataset& data, const Results& results, int threads,
+                   const OnMeasurement& on_measurement) {
+  const Stopwatch watch;
+  const PartGrids grids = embed_parts(embedder, data, {});
+  const std::vector<PartMethod> methods =
+      judge_parts(grids.grids.view(), grids.shape, grids.parts, grids.pairs,
+                  {match_params(results.front()->protocol), threads});
+  const double seconds = watch.seconds() / static_cast<double>(results.size());
+  for (const PlannedResult* result : results) {
+    const auto method = std::find_if(methods.begin(), methods.end(), [&](const PartMethod& each) {
+      return each.name == result->protocol.method;
+    });
+    on_measurement(*result, {{{"exact", kPercent * method->exact},
+                              {"within_one", kPercent * method->within_one},
+                              {"exact_error", kPercent * method->exact_error},
+                              {"within_one_error", kPercent * method->within_error}},
+                             grids.labels.size(),
+                             seconds});
+  }
+}
+
+}  // namespace
+
+Embedder open_embedder(const std::string& model, bool projection, const Protocol& protocol,
+                       const RunParams& params) {
+  EmbeddingParams embedding{.model = model,
+                            .grid = protocol.grid,
+                            .pooling = protocol.pooling,
+                            .projection = projection,
+                            .device = params.device,
+                            .threads = params.threads};
+  if (protocol.resize) embedding.preprocessing["resize"] = text::to_text(*protocol.resize);
+  if (protocol.crop) embedding.preprocessing["crop"] = text::to_text(*protocol.crop);
+  return diml::open_embedder(embedding);
+}
+
+// A calibrated result by itself: its grid is known only when its setting is chosen.
+static bool measure_calibrated(const std::string& model, bool projection, const Dataset& data,
+                               const PlannedResult& planned, const RunParams& params,
+                               const Progress::Cancelled& cancelled,
+                               const OnMeasurement& on_measurement) {
+  MetricValues chosen;
+  const auto protocol = calibrated(planned.protocol, model, projection, params, cancelled, chosen);
+  if (!protocol) return false;
+  PlannedResult own = planned;
+  own.protocol = *protocol;
+  Embedder embedder = open_embedder(model, projection, own.protocol, params);
+  const auto report = [&](const PlannedResult&, const Measurement& measured) {
+    Measurement with_choice = measured;
+    with_choice.metrics.insert(chosen.begin(), chosen.end());
+    on_measurement(planned, with_choice);
+  };
+  return measure_retrieval(embedder, data, {&own}, params.threads, cancelled, report);
+}
+
+bool evaluate_network(const std::string& model, bool projection,
+                      const std::vector<PlannedResult>& results, const RunParams& params,
+                      const Progress::Cancelled& cancelled, const OnMeasurement& on_measurement) {
+  Results left;
+  for (const PlannedResult& result : results) left.push_back(&result);
+  while (!left.empty()) {
+    if (cancelled && cancelled()) return false;
+    const PlannedResult& first = *left.front();
+    const auto others = std::stable_partition(
+        left.begin(), left.end(),
+        [&](const PlannedResult* result) { return grids_key(*result) == grids_key(first); });
+    const Results group(left.begin(), others);
+    left.erase(left.begin(), others);
+    const Dataset data = images_of(first.protocol.split, params);
+    if (!first.protocol.setting.empty()) {
+      for (const PlannedResult* result : group) {
+        if (!measure_calibrated(model, projection, data, *result, params, cancelled,
+                                on_measurement)) {
+          return false;
+        }
+      }
+      continue;
+    }
+    Embedder embedder = open_embedder(model, projection, first.protocol, params);
+    if (first.metric_family == MetricFamily::parts) {
+      measure_parts(embedder, data, group, params.threads, on_measurement);
+    } else if (!measure_retrieval(embedder, data, group, params.threads, cancelled,
+                                  on_measurement)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace diml::experiments

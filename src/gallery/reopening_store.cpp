@@ -1,0 +1,127 @@
+#include "reopening_store.h"
+
+#include <algorithm>
+
+#include "diml/error.h"
+
+namespace diml::gallery {
+namespace {
+
+// A snapshot with later revisions.
+class LaterSnapshot final : public GridSnapshot {
+ public:
+  LaterSnapshot(std::unique_ptr<GridSnapshot> snapshot, std::shared_ptr<GridStore> store,
+                std::uint64_t before)
+      : store_(std::move(store)), snapshot_(std::move(snapshot)), before_(before) {}
+
+  const GridFormat& format() const override { return snapshot_->format(); }
+  std::uint64_t revision() const override { return before_ + snapshot_->revision(); }
+  std::uint64_t birth() const override { return snapshot_->birth(); }
+  std::size_t size() const override { return snapshot_->size(); }
+  bool contains(std::int64_t id) const override { return snapshot_->contains(id); }
+  std::optional<std::int64_t> find(const std::string& path) const override {
+    return snapshot_->find(path);
+  }
+  Item item(std::int64_t id) const override { return snapshot_->item(id); }
+  std::vector<std::uint8_t> thumbnail(std::int64_t id) const override {
+    return snapshot_->thumbnail(id);
+  }
+  GridView grid(std::int64_t id) const override { return snapshot_->grid(id); }
+  const float* global(std::int64_t id) const override { return snapshot_->global(id); }
+  void visit(std::int64_t first, const Visitor& visitor) const override {
+    snapshot_->visit(first, visitor);
+  }
+  std::optional<StoreChanges> changes_since(std::uint64_t revision) const override {
+    if (revision < before_) return std::nullopt;
+    return snapshot_->changes_since(revision - before_);
+  }
+  StoreFaults verify(const Progress& progress) const override {
+    return snapshot_->verify(progress);
+  }
+
+ private:
+  std::shared_ptr<GridStore> store_;  // outlives the snapshot
+  std::unique_ptr<GridSnapshot> snapshot_;
+  std::uint64_t before_;
+};
+
+bool is_of_replaced(const Error& error) { return std::string(error.parameter()) == "reopen"; }
+
+}  // namespace
+
+ReopeningStore::ReopeningStore(std::shared_ptr<GridStore> store, Open open)
+    : name_(store->name()), format_(store->format()), open_(std::move(open)), current_{store, 0} {}
+
+ReopeningStore::Current ReopeningStore::current() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+void ReopeningStore::with_store(const std::function<void(GridStore& store)>& call) const {
+  const Current now = current();
+  try {
+    call(*now.store);
+  } catch (const Error& error) {
+    if (!is_of_replaced(error)) throw;
+    reopen(now);
+  }
+}
+
+void ReopeningStore::reopen(const Current& replaced) const {
+  const std::lock_guard lock(mutex_);
+  if (current_.store == replaced.store) {
+    std::shared_ptr<GridStore> fresh;
+    try {
+      fresh = open_();
+      expect_same_embedding(format_, fresh->format(), "the new one");
+      if (fresh->format().type != format_.type) throw Error("another type of cells");
+    } catch (const Error&) {
+      throw Error(ErrorKind::out_of_resources,
+                  "the gallery's folder was moved, and there is no gallery of this kind in its "
+                  "place: put one there, or start the server again",
+                  "reopen");
+    }
+    current_ = {std::move(fresh), latest_ + 1};
+  }
+  throw Error(ErrorKind::out_of_resources,
+              "the gallery's folder was replaced and has been opened again: repeat the request",
+              "reopen");
+}
+
+std::unique_ptr<GridSnapshot> ReopeningStore::snapshot() const {
+  std::unique_ptr<GridSnapshot> made;
+  const Current now = current();
+  try {
+    made = std::make_unique<LaterSnapshot>(now.store->snapshot(), now.store, now.before);
+  } catch (const Error& error) {
+    if (!is_of_replaced(error)) throw;
+    reopen(now);
+  }
+  const std::uint64_t revision = made->revision();
+  const std::lock_guard lock(mutex_);
+  latest_ = std::max(latest_, revision);
+  return made;
+}
+
+std::vector<std::int64_t> ReopeningStore::add(std::span<const NewItem> items,
+                                              const GridSetView& grids, Duplicates duplicates) {
+  std::vector<std::int64_t> ids;
+  with_store([&](GridStore& store) { ids = store.add(items, grids, duplicates); });
+  return ids;
+}
+
+void ReopeningStore::update(std::span<const ItemUpdate> updates) {
+  with_store([&](GridStore& store) { store.update(updates); });
+}
+
+void ReopeningStore::remove(std::span<const std::int64_t> ids) {
+  with_store([&](GridStore& store) { store.remove(ids); });
+}
+
+GridStore::Space ReopeningStore::space() const {
+  Space space;
+  with_store([&](GridStore& store) { space = store.space(); });
+  return space;
+}
+
+}  // namespace diml::gallery

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/torch.h>
+
+#include "diml/network.h"
+#include "models/model.h"
+
+namespace diml::learn {
+
+class FrozenNorms;
+
+// A model whose arrays are trained. BatchNorm is frozen: its statistics never change; its scale and
+// shift do.
+class TrainableNetwork {
+ public:
+  // precision: of the maps. The learnt arrays and their gradients stay float32.
+  TrainableNetwork(const Model& model, torch::Device device,
+                   Precision precision = Precision::float32);
+  ~TrainableNetwork();
+  TrainableNetwork(const TrainableNetwork&) = delete;
+  TrainableNetwork& operator=(const TrainableNetwork&) = delete;
+
+  // pixels: [B, 3, H, W]. Returns the projected map, [B, D, h, w], in float32.
+  torch::Tensor forward(const torch::Tensor& pixels) const;
+
+  // Sets the statistics of BatchNorm to those of these images, layer by layer: random weights need
+  // it once, before they are trained.
+  void calibrate(const torch::Tensor& pixels);
+
+  // By name, as in Model::tensors; those of the projection have their own learning rate.
+  const std::map<std::string, torch::Tensor>& parameters() const { return parameters_; }
+
+  // The model with its current arrays.
+  Model model() const;
+  // Loads the arrays of a model of the same shape, in place.
+  void load(const Model& model);
+
+ private:
+  torch::Tensor convolved(const ConvolutionLayer& layer, const torch::Tensor& map) const;
+  torch::Tensor normalised(const ConvolutionLayer& layer, const torch::Tensor& map) const;
+  // After a change of the statistics.
+  void take_statistics();
+
+  Model shape_;  // without arrays
+  Architecture architecture_;
+  torch::Device device_;
+  torch::ScalarType type_;  // of the maps
+  std::map<std::string, torch::Tensor> parameters_;
+  std::map<std::string, torch::Tensor> statistics_;
+  std::unique_ptr<FrozenNorms> norms_;
+  std::map<std::string, std::size_t> place_;  // of a convolution's norm among the others
+  std::vector<torch::Tensor> scales_;         // of every norm
+  std::vector<torch::Tensor> shifts_;
+};
+
+}  // namespace diml::learn

@@ -1,0 +1,130 @@
+#include "write_lane.h"
+
+#include <algorithm>
+
+#include "diml/error.h"
+#include "refusal.h"
+
+namespace diml::server {
+namespace {
+
+constexpr auto kFarewell = std::chrono::seconds(3);
+constexpr const char* kBusyWriter = "another process is writing to the gallery";
+
+// 507: no room for more, whatever the client does. The answer has no path of the server; the log
+// has the whole message.
+Refusal lack_of_room(const std::string& cause) {
+  return {507, "there is no room for changes of the gallery: nothing was changed", {}, cause};
+}
+
+}  // namespace
+
+WriteLane::WriteLane(std::function<void()> turn, std::size_t most_waiting, double seconds)
+    : state_(std::make_shared<State>()), seconds_(seconds) {
+  state_->turn = std::move(turn);
+  state_->most_waiting = most_waiting;
+  thread_ = std::thread([state = state_] { serve(state); });
+}
+
+WriteLane::~WriteLane() {
+  std::unique_lock lock(state_->mutex);
+  state_->closed = true;
+  state_->arrived.notify_all();
+  const bool ended = state_->changed.wait_for(lock, kFarewell, [&] { return state_->ended; });
+  lock.unlock();
+  if (ended) {
+    thread_.join();
+  } else {
+    thread_.detach();  // it has its own reference to all that it uses
+  }
+}
+
+void WriteLane::run_task(const Patience& patience, std::function<void()> work) {
+  const auto task = std::make_shared<Task>();
+  task->work = std::move(work);
+  std::unique_lock lock(state_->mutex);
+  if (state_->line.size() >= state_->most_waiting) {
+    throw Refusal(kBusy, "too many changes wait for the gallery: try again in a moment");
+  }
+  state_->line.push_back(task);
+  state_->arrived.notify_one();
+  const Patience shorter{std::min(patience.deadline, after(seconds_)), patience.client_is_gone};
+  const auto is_done = [&] { return task->state == Task::State::done; };
+  Waited waited = wait_with(shorter, state_->changed, lock, is_done);
+  // Who has left before its turn changes nothing; what is under way is waited for.
+  if (waited == Waited::gone && task->state == Task::State::working) {
+    waited = wait_with({shorter.deadline}, state_->changed, lock, is_done);
+  }
+  if (waited == Waited::ready) {
+    if (task->failure) std::rethrow_exception(task->failure);
+    return;
+  }
+  task->abandoned = true;
+  std::erase(state_->line, task);
+  if (waited == Waited::gone) throw Refusal(kGone, "the client disconnected");
+  if (task->state == Task::State::working) {
+    throw Refusal(kBusy,
+                  "the change takes long and is not known to be done: look before you repeat it");
+  }
+  state_->fault = kBusyWriter;
+  throw Refusal(kBusy,
+                std::string(kBusyWriter) + ": nothing was changed, try again when it has ended");
+}
+
+// Without the lock. Returns what readiness says of it.
+std::string WriteLane::carry_out(State& state, Task& task) {
+  try {
+    state.turn();
+    {
+      const std::lock_guard lock(state.mutex);
+      if (task.abandoned) return "";
+      task.state = Task::State::working;
+    }
+    task.work();
+  } catch (const Error& error) {
+    task.failure = std::current_exception();
+    // Its folder was replaced, and it has been opened again.
+    if (std::string_view(error.parameter()) == "reopen") return "";
+    if (error.kind() == ErrorKind::out_of_resources) {
+      task.failure = std::make_exception_ptr(lack_of_room(error.what()));
+      return "there is no room on the disk";
+    }
+    if (error.kind() == ErrorKind::damaged || error.kind() == ErrorKind::internal) {
+      return "the last change failed, and the log says why";
+    }
+  } catch (...) {
+    task.failure = std::current_exception();
+  }
+  return "";
+}
+
+void WriteLane::serve(const std::shared_ptr<State>& state) {
+  std::unique_lock lock(state->mutex);
+  while (true) {
+    state->arrived.wait(lock, [&] { return state->closed || !state->line.empty(); });
+    if (state->line.empty()) break;
+    const std::shared_ptr<Task> task = std::move(state->line.front());
+    state->line.pop_front();
+    task->state = Task::State::turn;
+    lock.unlock();
+    std::string fault;
+    try {
+      fault = carry_out(*state, *task);
+    } catch (...) {
+      task->failure = std::current_exception();  // no memory to say more
+    }
+    lock.lock();
+    state->fault = std::move(fault);
+    task->state = Task::State::done;
+    state->changed.notify_all();
+  }
+  state->ended = true;
+  state->changed.notify_all();
+}
+
+std::string WriteLane::fault() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->fault;
+}
+
+}  // namespace diml::server

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "patience.h"
+
+namespace diml::server {
+
+// The one thread that changes the gallery. Another process may hold LMDB's lock for as long as it
+// likes, and nobody can be woken from waiting for it: so no worker waits there, changes wait here,
+// few of them and for a short time.
+class WriteLane {
+ public:
+  // turn: returns when no other process writes; may take for ever.
+  WriteLane(std::function<void()> turn, std::size_t most_waiting, double seconds);
+  // Waits for a moment; a thread that still waits for another process is left behind.
+  ~WriteLane();
+  WriteLane(const WriteLane&) = delete;
+  WriteLane& operator=(const WriteLane&) = delete;
+
+  // Returns or throws what the work does. The work owns all that it uses: it may end after this
+  // call does. Refusal kBusy: it was not its turn in time, nothing was changed; unless the line
+  // says that this is not known.
+  template <class Work>
+  auto run(const Patience& patience, Work work) -> decltype(work()) {
+    const auto result = std::make_shared<std::optional<decltype(work())>>();
+    run_task(patience, [result, work = std::move(work)]() mutable { result->emplace(work()); });
+    return std::move(**result);
+  }
+
+  // Why the last change failed, for people: "" if it did not, or if its client was to blame.
+  std::string fault() const;
+
+ private:
+  struct Task {
+    std::function<void()> work;
+    std::exception_ptr failure;
+    enum class State { waiting, turn, working, done } state = State::waiting;
+    bool abandoned = false;
+  };
+  struct State {
+    mutable std::mutex mutex;
+    std::condition_variable arrived;
+    std::condition_variable changed;
+    std::deque<std::shared_ptr<Task>> line;
+    std::function<void()> turn;
+    std::size_t most_waiting = 0;
+    std::string fault;
+    bool closed = false;
+    bool ended = false;
+  };
+  void run_task(const Patience& patience, std::function<void()> work);
+  static std::string carry_out(State& state, Task& task);
+  static void serve(const std::shared_ptr<State>& state);
+
+  std::shared_ptr<State> state_;
+  double seconds_;
+  std::thread thread_;
+};
+
+}  // namespace diml::server
