@@ -39,8 +39,25 @@ api.onBusy((count) => {
 
 let visit = 0;
 let drops = null;
-let focusAfter = null;
 let about = null;
+
+// The field that has the focus. A view that is drawn anew replaces it: what is typed in it must not be lost.
+function fieldInUse() {
+  const field = document.activeElement;
+  if (!main.contains(field) || !field.name) return null;
+  const typed = field.matches("input[type=text], input[type=search]") && field.value !== field.defaultValue;
+  return { field, value: typed ? field.value : null };
+}
+
+function resume({ field, value }) {
+  const anew = main.querySelector(`[name="${CSS.escape(field.name)}"]`);
+  if (!anew) return;
+  if (value !== null) anew.value = value;
+  anew.focus({ preventScroll: true });
+  if (anew.matches("input[type=text], input[type=search]")) {
+    anew.setSelectionRange(...(value !== null ? [field.selectionStart, field.selectionEnd] : [anew.value.length, anew.value.length]));
+  }
+}
 
 async function show() {
   const { view, state } = currentPlace();
@@ -60,8 +77,6 @@ async function show() {
     refresh,
     // Files that are dropped anywhere on the page.
     takeDrops: (words, take) => { if (mine === visit) drops = { words, take }; },
-    // The element that gets the focus when the next state is drawn.
-    keepFocus: (selector) => { focusAfter = selector; },
     // Another state of this view, with an entry in the browser's history. It begins with the address as it is now: what was
     // typed may come after the next state was drawn, and says nothing once another view is open.
     go: (changes) => {
@@ -77,14 +92,10 @@ async function show() {
   try {
     const content = await views[view](page);
     if (mine !== visit) return;
+    const inUse = main.dataset.view === view ? fieldInUse() : null;
     main.replaceChildren(...content);
     main.dataset.view = view;
-    if (focusAfter) {
-      const field = main.querySelector(focusAfter);
-      field?.focus();
-      field?.setSelectionRange?.(field.value.length, field.value.length);
-      focusAfter = null;
-    }
+    if (inUse) resume(inUse);
   } catch (problem) {
     if (mine === visit) main.replaceChildren();
     tell(problem);

@@ -20,7 +20,9 @@ export function filterBox(about, state, change) {
                               "aria-label": "Condition", list: "filter-labels" });
   const add = () => {
     const text = input.value.trim();
-    if (text !== "" && !now.includes(text)) change(wordOf([...now, text]));
+    if (text === "" || now.includes(text)) return;
+    input.value = "";
+    change(wordOf([...now, text]));
   };
   return el("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => { event.preventDefault(); add(); } },
     el("span", { class: "filters-title" }, "Only"),

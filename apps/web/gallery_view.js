@@ -80,7 +80,7 @@ export async function galleryView(page) {
     ...about.labels.map(({ label, count }) => el("option", { value: label ?? "", selected: String(label ?? "") === state.label },
                                                  `${labelText(label)} (${count})`)));
   const name = el("input", { type: "search", name: "path", value: state.path ?? "", placeholder: "part of a file name",
-                             oninput: delayed(250, () => { page.keepFocus("input[name=path]"); go({ path: name.value.trim() || undefined }); }) });
+                             oninput: delayed(250, () => go({ path: name.value.trim() || undefined })) });
   const current = Math.floor(offset / PER_PAGE) + 1;
   const last = Math.ceil(list.total / PER_PAGE);
   const end = Math.min(offset + PER_PAGE, list.total);

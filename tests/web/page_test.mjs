@@ -426,6 +426,27 @@ test("what is typed while the gallery is drawn anew counts, and nothing comes ba
   await page.waitForFunction(() => location.hash.includes("path=critter_00004"));
   assert.match(page.url(), /label=5/);
   await page.waitForFunction(() => document.querySelectorAll(".card").length === 8); // 41 to 48 of label 5
+
+  // A field that is being typed in keeps focus and words when another change draws the view anew.
+  await page.locator("input[name=path]").pressSequentially("4");
+  await page.evaluate(() => {
+    const labels = document.querySelector("select[name=label]");
+    labels.dataset.old = "";
+    labels.value = "1";
+    labels.dispatchEvent(new Event("change"));
+  });
+  await page.locator("[data-old]").waitFor({ state: "detached" });
+  await page.keyboard.insertText("1");
+  await page.waitForFunction(() => location.hash.includes("critter_0000441"));
+  await page.getByText("No image fits.").waitFor();
+  assert.deepEqual(await page.evaluate(() => [document.activeElement.name, document.activeElement.value]), ["path", "critter_0000441"]);
+  // Going back shows what was before, not what was typed.
+  await page.goBack();
+  await page.waitForFunction(() => {
+    const path = new URLSearchParams(location.hash.split("?")[1]).get("path");
+    return path !== "critter_0000441" && document.querySelector("input[name=path]").value === path;
+  });
+
   await page.evaluate(() => {
     const name = document.querySelector("input[name=path]");
     name.value = "other";
