@@ -14,7 +14,7 @@ enum class ErrorKind : std::uint8_t {
   conflict,          // it exists already, or another process changed it meanwhile
   unsupported,       // this build, machine or version cannot do it
   damaged,           // stored data is not what was written
-  out_of_resources,  // disk, memory, addresses or time have run out: try again with more
+  out_of_resources,  // disk, memory, addresses or time have run out, or a disk takes nothing
   internal,          // a bug of this program
 };
 const char* name_of(ErrorKind kind);

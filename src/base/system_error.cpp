@@ -21,6 +21,7 @@ ErrorKind kind_of_errno(int code) {
     case EDQUOT:
     case EFBIG:
     case EIO:
+    case EROFS:
     case ENOMEM:
     case EMFILE:
     case ENFILE:

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/system_error.h"
@@ -35,6 +36,28 @@ Bytes bytes_of(const MDB_val& value) {
   return {static_cast<const std::byte*>(value.mv_data), value.mv_size};
 }
 
+// "room": the parameter of errors that only more room for the gallery mends.
+Error full_disk(const Environment& environment, int code) {
+  const Error error = system_error(environment.data_file() + ": cannot be written", code);
+  return {
+      error.kind(),
+      error.what() +
+          std::string(": free some disk space and repeat the call; everything before it is kept"),
+      "room"};
+}
+
+// Neither on the disk nor for a file of this process (ulimit -f).
+bool has_no_room(const Environment& environment) {
+  constexpr std::uintmax_t kLittle = std::uintmax_t{1} << 20;
+  std::error_code unknown;
+  const fs::space_info space = fs::space(environment.folder(), unknown);
+  if (!unknown && space.available < kLittle) return true;
+  rlimit most{};
+  if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return false;
+  const std::uintmax_t bytes = fs::file_size(environment.data_file(), unknown);
+  return !unknown && bytes + kLittle > most.rlim_cur;
+}
+
 // code: one of LMDB's, or an errno.
 Error error_of(int code, const Environment& environment) {
   using enum ErrorKind;
@@ -43,22 +66,27 @@ Error error_of(int code, const Environment& environment) {
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-    case EIO:  // LMDB's code for an incomplete write
-      return with_context(
-          system_error(environment.data_file() + ": cannot be written", code), "",
-          ": free some disk space and repeat the call; everything before it is kept");
+      return full_disk(environment, code);
+    case EIO:
+      // Also LMDB's code for an incomplete write.
+      if (has_no_room(environment)) return full_disk(environment, ENOSPC);
+      return with_context(system_error(environment.data_file() + ": cannot be written", code), "",
+                          ": the disk fails, see the system's log; everything before is kept");
     case EACCES:
+    case EPERM:
     case EROFS:
       if (environment.access() == StoreAccess::write) {
         const Error error = system_error(folder + ": cannot be written", code);
-        return {error.kind(), error.what(), "read_only"};
+        // Not a matter of who asks once it was open for writing.
+        return {environment.is_open() ? out_of_resources : error.kind(), error.what(), "read_only"};
       }
       return with_context(system_error(folder + ": cannot be opened", code), "",
                           ": readers need the permission to read data.mdb");
     case MDB_MAP_FULL:
     case MDB_MAP_RESIZED:
       return {out_of_resources,
-              folder + ": is larger than the address space of this process: raise ulimit -v"};
+              folder + ": is larger than the address space of this process: raise ulimit -v",
+              "room"};
     case MDB_READERS_FULL:
       return {out_of_resources, folder + ": has " + std::to_string(kMostReaders) +
                                     " readers already: wait until some of them have ended"};
@@ -140,6 +168,7 @@ Environment::Environment(std::string folder, StoreAccess access, Wanted wanted)
     int dead = 0;
     mdb_reader_check(env_, &dead);  // slots of killed readers
     open_tables(wanted);
+    is_open_ = true;
   } catch (...) {
     if (env_ != nullptr) mdb_env_close(env_);
     throw;

@@ -40,6 +40,8 @@ class Environment {
   bool has(Table table) const { return table != Table::changes || has_changes_; }
   // Whether writers know of the readers of this process; false where lock.mdb cannot be written.
   bool locks() const { return locks_; }
+  // Opening has ended well: what fails from here on is not a matter of the caller's choice.
+  bool is_open() const { return is_open_; }
   std::string data_file() const { return folder_ + "/data.mdb"; }
 
   // The first fault of the pages of the state that `txn` reads, with the remedy; "" for none.
@@ -62,6 +64,7 @@ class Environment {
   MDB_dbi tables_[kTables] = {};
   bool has_changes_ = true;
   bool locks_ = true;
+  bool is_open_ = false;
 };
 
 // Reads; writes take effect with commit().

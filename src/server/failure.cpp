@@ -16,6 +16,13 @@ Failure failed(int status, const std::string& line, const std::string& cause,
           cause};
 }
 
+// Messages of a store begin with its name, or with that of a file in it.
+std::string without_folder(const std::string& message, const std::string& folder) {
+  if (folder.empty() || !message.starts_with(folder)) return message;
+  const std::size_t end = message.find(": ");
+  return "the gallery" + (end == std::string::npos ? "" : message.substr(end));
+}
+
 }  // namespace
 
 int status_of(ErrorKind kind) {
@@ -36,15 +43,20 @@ int status_of(ErrorKind kind) {
   return 500;
 }
 
-Failure failure_of(const std::exception_ptr& thrown) {
+Failure failure_of(const std::exception_ptr& thrown, const std::string& gallery) {
+  constexpr const char* kDamage =
+      "stored data of the gallery is damaged: the log of the server says which";
   constexpr const char* kMistake = "internal error of the server: please report the request";
   try {
     std::rethrow_exception(thrown);
   } catch (const Refusal& refusal) {
     return failed(refusal.status(), refusal.line(), refusal.cause(), refusal.headers());
   } catch (const Error& error) {
-    const bool ours = error.kind() == ErrorKind::internal;
-    return failed(status_of(error.kind()), ours ? kMistake : error.what(), error.what());
+    const std::string line = error.kind() == ErrorKind::internal ? kMistake
+                             : error.kind() == ErrorKind::damaged
+                                 ? kDamage
+                                 : without_folder(error.what(), gallery);
+    return failed(status_of(error.kind()), line, error.what());
   } catch (const std::bad_alloc&) {
     const char* line = "the server is out of memory: try again in a moment";
     return failed(kBusy, line, line);

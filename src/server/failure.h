@@ -16,6 +16,7 @@ struct Failure {
   Reply reply;        // the answer to the client
   std::string cause;  // for the log: the error's message
 };
-Failure failure_of(const std::exception_ptr& thrown);
+// gallery: the name of the store, which clients are not told: it is a folder of this machine.
+Failure failure_of(const std::exception_ptr& thrown, const std::string& gallery = "");
 
 }  // namespace diml::server

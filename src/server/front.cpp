@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -22,24 +23,31 @@ constexpr int kTick = 25;                   // milliseconds between looks at the
 constexpr int kAcceptedAtOnce = 64;         // before others have their turn
 constexpr std::size_t kFilesOfOthers = 96;  // of the gallery, of photos, of logs
 constexpr std::size_t kMostRefused = 256;   // that are told why at the same time
-constexpr double kLinger = 2.0;             // seconds for a client to receive its last answer
+constexpr std::size_t kMostInReserve = 32;
+constexpr double kLinger = 2.0;  // seconds for a client to receive its last answer
 constexpr double kRefusedLinger = 0.5;
-constexpr double kFarewell = 2.0;    // for requests that arrive while the server stops
-constexpr double kLastMoment = 0.5;  // for answers, however short the grace is
-constexpr double kPause = 0.02;      // where there are no files for more connections
+constexpr double kReserveSeconds = 2.0;  // for a head
+constexpr double kFarewell = 2.0;        // for requests that arrive while the server stops
+constexpr double kLastMoment = 0.5;      // for answers, however short the grace is
+constexpr double kPause = 0.02;          // where there are no files for more connections
 // How much a client may still send after its last answer.
 constexpr std::size_t kDropped = std::size_t{64} << 20;
 // Whoever is as quick as this is not sent away for another one.
 constexpr double kQuick = 1.0;
 
-std::size_t most_connections(const ServerLimits& limits) {
-  auto most = static_cast<std::size_t>(limits.connections);
+// Connections, in the reserve and refused ones included, that the system has files for.
+std::size_t most_files() {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
-    const auto all = static_cast<std::size_t>(files.rlim_cur);
-    most = std::min(most, std::max(all - std::min(all, kFilesOfOthers), all / 4));
-  }
-  return std::max<std::size_t>(most, 1);
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return SIZE_MAX;
+  const auto all = static_cast<std::size_t>(files.rlim_cur);
+  return std::max(all - std::min(all, kFilesOfOthers), all / 4);
+}
+
+std::size_t most_connections(const ServerLimits& limits) {
+  const std::size_t files = most_files();
+  const std::size_t others = kMostInReserve + std::min(kMostRefused, files / 8);
+  const std::size_t left = std::max(files - std::min(files, others), files / 2);
+  return std::clamp<std::size_t>(left, 1, static_cast<std::size_t>(limits.connections));
 }
 
 void watch(int epoll, int operation, int socket, std::uint32_t events, std::uint64_t id) {
@@ -63,6 +71,7 @@ Front::Front(const Listener& listener, const ServerLimits& limits, FrontOwner& o
       most_of_one_(limits.connections_of_one > 0
                        ? static_cast<std::size_t>(limits.connections_of_one)
                        : std::max<std::size_t>(most_ / 2, 1)),
+      most_refused_(std::min(kMostRefused, most_files() / 8)),
       events_(::epoll_create1(EPOLL_CLOEXEC)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (events_ < 0 || wake_ < 0) throw system_error("the server cannot wait for clients", errno);
@@ -138,7 +147,7 @@ void Front::accept_all() {
     if (arrival.came == Listener::Came::nobody) return;
     if (arrival.came == Listener::Came::client) {
       welcome(arrival);
-    } else if (!make_room("", false)) {
+    } else if (!make_room("", Among::all) && !make_room("", Among::reserve)) {
       pause_until_ = after(kPause);
       return listen_for_clients(false);
     }
@@ -159,27 +168,38 @@ void Front::welcome(const Listener::Arrival& arrival) {
   std::unique_ptr<Visit> visit = visit_of(arrival);
   const std::string& party = visit->party;
   const bool is_many = !owner_.is_proxy(arrival.peer) && guests_.of(party) >= most_of_one_;
-  if ((is_many && !make_room(party, true)) ||
-      (guests_.total() >= most_ && !make_room(party, false))) {
-    return refuse(std::move(visit));
-  }
-  visit->seat = guests_.seat(party);
-  visit->deadline = after(limits_.idle_seconds);
   watch(events_, EPOLL_CTL_ADD, arrival.socket, 0, visit->id);
+  if ((!is_many || make_room(party, Among::party)) &&
+      (guests_.total() < most_ || make_room(party, Among::all))) {
+    return seat(std::move(visit), Visit::Place::guest, limits_.idle_seconds);
+  }
+  if (reserve_.total() < kMostInReserve || make_room(party, Among::reserve)) {
+    return seat(std::move(visit), Visit::Place::reserve, kReserveSeconds);
+  }
+  refuse(std::move(visit));
+}
+
+void Front::seat(std::unique_ptr<Visit> visit, Visit::Place place, double seconds) {
+  Guests& guests = place == Visit::Place::guest ? guests_ : reserve_;
+  visit->seat = guests.seat(visit->party);
+  visit->place = place;
+  visit->deadline = after(seconds);
   receive(std::move(visit));  // the request has often arrived already
 }
 
 // Closes the connection that has waited longest for its client: of this address, or of the address
 // with the most of them. Not for an address that has as many itself, unless that one is slow.
-bool Front::make_room(const std::string& party, bool of_party) {
+bool Front::make_room(const std::string& party, Among among) {
+  const Visit::Place place = among == Among::reserve ? Visit::Place::reserve : Visit::Place::guest;
+  const Guests& guests = among == Among::reserve ? reserve_ : guests_;
   std::unique_ptr<Visit> leaving;
   const std::lock_guard lock(mutex_);
   auto chosen = waiting_.end();
   std::size_t most = 0;
   for (auto one = waiting_.begin(); one != waiting_.end(); ++one) {
     const Visit& visit = *one->second;
-    if (!visit.seat || (of_party && visit.party != party)) continue;
-    const std::size_t its = of_party ? 0 : guests_.of(visit.party);
+    if (visit.place != place || (among == Among::party && visit.party != party)) continue;
+    const std::size_t its = among == Among::party ? 0 : guests.of(visit.party);
     if (chosen != waiting_.end() &&
         (its < most || (its == most && visit.since >= chosen->second->since))) {
       continue;
@@ -189,7 +209,7 @@ bool Front::make_room(const std::string& party, bool of_party) {
   }
   if (chosen == waiting_.end()) return false;
   const bool is_quick = seconds_since(chosen->second->since) < kQuick;
-  if (!of_party && is_quick && most <= guests_.of(party) + 1) return false;
+  if (among == Among::all && is_quick && most <= guests.of(party) + 1) return false;
   leaving = std::move(chosen->second);
   waiting_.erase(chosen);
   owner_.count_sent_away();
@@ -198,12 +218,14 @@ bool Front::make_room(const std::string& party, bool of_party) {
 
 void Front::refuse(std::unique_ptr<Visit> visit) {
   const std::string why = owner_.refusal();
-  if (refused_ >= kMostRefused || phase_ != Phase::open) return;
+  visit->place = Visit::Place::none;
+  visit->seat.reset();
+  visit->exchange.reset();
+  if (refused_ >= most_refused_ || phase_ != Phase::open) return;
   (void)visit->connection.write(why);
   visit->connection.end_writing();
   visit->stage = Visit::Stage::leaving;
   visit->deadline = after(kRefusedLinger);
-  watch(events_, EPOLL_CTL_ADD, visit->connection.socket(), 0, visit->id);
   ++refused_;
   put(std::move(visit));
 }
@@ -234,9 +256,17 @@ void Front::go_on(std::unique_ptr<Visit> visit) {
     visit->stage = Visit::Stage::head;
     visit->since = Clock::now();
     visit->deadline = after(std::min(limits_.head_seconds, limits_.receive_seconds));
+    if (visit->place == Visit::Place::reserve) {
+      visit->deadline = std::min(visit->deadline, after(kReserveSeconds));
+    }
     visit->exchange = owner_.begin();
   }
-  if (owner_.arrived(*visit)) return owner_.answer(std::move(visit));
+  const bool has_all = owner_.arrived(*visit);
+  const bool has_head = has_all || visit->stage == Visit::Stage::body;
+  if (visit->place == Visit::Place::reserve && has_head && !owner_.is_monitoring(*visit)) {
+    return refuse(std::move(visit));
+  }
+  if (has_all) return owner_.answer(std::move(visit));
   put(std::move(visit));
 }
 
@@ -269,7 +299,7 @@ void Front::drop_rest(std::unique_ptr<Visit> visit) {
   visit->connection.take(bytes);
   visit->dropped += bytes;
   if (got == Connection::Got::end || visit->dropped > kDropped) {
-    if (!visit->seat) --refused_;
+    if (visit->place == Visit::Place::none) --refused_;
     return;
   }
   put(std::move(visit));
@@ -322,12 +352,13 @@ void Front::overdue(std::unique_ptr<Visit> visit) {
   switch (visit->stage) {
     case Visit::Stage::head:
     case Visit::Stage::body:
+      if (visit->place == Visit::Place::reserve) return;  // no thread for it
       owner_.late(*visit);
       return owner_.answer(std::move(visit));
     case Visit::Stage::sending:
       return owner_.sent(*visit);
     default:
-      if (!visit->seat) --refused_;
+      if (visit->place == Visit::Place::none) --refused_;
   }
 }
 
@@ -396,6 +427,7 @@ void Front::stop_receiving() {
   if (phase_ == Phase::open) {
     phase_ = Phase::closing;
     farewell_ = after(std::min(kFarewell, limits_.stop_seconds));
+    ends_ = after(limits_.stop_seconds);
   }
   received_all_.wait(lock, [&] { return has_received_all_; });
 }
@@ -404,7 +436,7 @@ void Front::finish() {
   {
     const std::lock_guard lock(mutex_);
     if (phase_ != Phase::finishing)
-      farewell_ = after(std::clamp(limits_.stop_seconds, kLastMoment, kFarewell));
+      farewell_ = std::max(after(kLastMoment), std::min(after(kFarewell), ends_));
     phase_ = Phase::finishing;
   }
   if (thread_.joinable()) thread_.join();

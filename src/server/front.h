@@ -25,6 +25,8 @@ class FrontOwner {
   // More has arrived, or nothing follows. Returns whether the request can be answered; sets the
   // stage and the deadline if not.
   virtual bool arrived(Visit& visit) = 0;
+  // Whether a request whose head has arrived asks how the server is, which a full house may ask.
+  virtual bool is_monitoring(const Visit& visit) const = 0;
   // The deadline of head or body is over: sets the failure.
   virtual void late(Visit& visit) = 0;
   // A request to be answered by another thread.
@@ -41,7 +43,8 @@ class FrontOwner {
 
 // One thread that has all connections that wait for their clients: for a request, for the rest of
 // it, for an answer to be taken. So a slow client costs a file and no thread. Where all places are
-// taken, whoever has waited longest goes first, of the address with the most connections.
+// taken, whoever has waited longest goes first, of the address with the most connections. Where
+// requests in progress take all places, a few more are there for heads that ask for monitoring.
 class Front {
  public:
   Front(const Listener& listener, const ServerLimits& limits, FrontOwner& owner);
@@ -68,7 +71,9 @@ class Front {
   void accept_all();
   std::unique_ptr<Visit> visit_of(const Listener::Arrival& arrival);
   void welcome(const Listener::Arrival& arrival);
-  bool make_room(const std::string& party, bool of_party);
+  enum class Among : std::uint8_t { all, party, reserve };
+  bool make_room(const std::string& party, Among among);
+  void seat(std::unique_ptr<Visit> visit, Visit::Place place, double seconds);
   void refuse(std::unique_ptr<Visit> visit);
   void listen_for_clients(bool on);
 
@@ -90,7 +95,9 @@ class Front {
   FrontOwner& owner_;
   std::size_t most_;
   std::size_t most_of_one_;
+  std::size_t most_refused_;
   Guests guests_;
+  Guests reserve_;
   int events_ = -1;  // epoll
   int wake_ = -1;
   std::uint64_t next_id_ = 2;  // 0: the listener, 1: wake_
@@ -99,6 +106,7 @@ class Front {
   Clock::time_point pause_until_{};
   Clock::time_point looked_{};
   Clock::time_point farewell_{};
+  Clock::time_point ends_{};  // the grace
 
   std::mutex mutex_;  // guards the members below
   Waiting waiting_;

@@ -42,7 +42,7 @@ void expect_own_site(const Head& head, const ServerParams& params, bool needs_to
   if (is_checked && !host.empty() && !is_own_name(without_port(host), params)) {
     throw Refusal(421,
                   "this server does not answer to this host name, only to localhost and to names "
-                  "that it was told (--allow-host)");
+                  "that it was told (its setting allow_host)");
   }
   const std::string origin = head.header("origin");
   if (is_allowed_origin(origin, params)) return;

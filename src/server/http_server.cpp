@@ -135,6 +135,10 @@ void HttpServer::take_body(Visit& visit) {
   visit.deadline = exchange.start + std::chrono::duration_cast<Clock::duration>(allowed);
 }
 
+bool HttpServer::is_monitoring(const Visit& visit) const {
+  return lane_of(*visit.exchange) == Lane::monitoring;
+}
+
 void HttpServer::late(Visit& visit) {
   const Refusal slow(408, "the request took too long to arrive");
   visit.exchange->failure = std::make_exception_ptr(slow);
@@ -191,7 +195,7 @@ void HttpServer::reply(std::unique_ptr<Visit> visit) {
   try {
     reply = reply_to(exchange);
   } catch (...) {
-    Failure failure = failure_of(std::current_exception());
+    Failure failure = failure_of(std::current_exception(), service_.gallery->name());
     reply = std::move(failure.reply);
     cause = std::move(failure.cause);
   }
@@ -207,7 +211,8 @@ void HttpServer::reply(std::unique_ptr<Visit> visit) {
   }
   // If a request was not read to its end, its rest would be parsed as the next request.
   const bool goes_on = exchange.is_framed && head.keep_alive && exchange.parser.is_whole() &&
-                       !visit->has_ended && !service_.stopping;
+                       !visit->has_ended && !service_.stopping &&
+                       visit->place == Visit::Place::guest;
   exchange.afterwards = goes_on ? Afterwards::next_request : Afterwards::close;
   add_cors_headers(head, service_.params, reply);
   exchange.answer_head = head_of(reply, head.version, exchange.afterwards, exchange.id);

@@ -29,6 +29,7 @@ class HttpServer final : private FrontOwner {
   bool is_proxy(const std::string& peer) const override;
   std::unique_ptr<Exchange> begin() override;
   bool arrived(Visit& visit) override;
+  bool is_monitoring(const Visit& visit) const override;
   void late(Visit& visit) override;
   void answer(std::unique_ptr<Visit> visit) override;
   void sent(Visit& visit) override;

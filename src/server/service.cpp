@@ -53,8 +53,9 @@ Image Service::decode(std::string_view bytes) const {
     return decode_image({first, bytes.size()},
                         {.orientation = Orientation::exif, .most_pixels = params.limits.pixels});
   } catch (const Error& error) {
-    // Any error here is the client's: it sent the image.
+    // Every error but a bug is the client's: it sent the image.
     const ErrorKind kind = error.kind();
+    if (kind == ErrorKind::internal) throw;
     const int status = kind == ErrorKind::out_of_resources ? 413
                        : kind == ErrorKind::unsupported    ? 415
                                                            : 422;

@@ -54,9 +54,16 @@ struct Visit {
     leaving,  // after the last answer: what still arrives is dropped
   };
 
+  enum class Place : std::uint8_t {
+    guest,
+    reserve,  // where all places are taken: for whoever asks how the server is
+    none,     // refused
+  };
+
   std::uint64_t id;
-  std::string party;    // whose connections are counted together
-  Guests::Seat seat{};  // none: it was refused
+  std::string party;  // whose connections are counted together
+  Place place = Place::none;
+  Guests::Seat seat{};  // of its place
   Connection connection;
   Stage stage = Stage::idle;
   Clock::time_point since = Clock::now();  // of waiting for the client

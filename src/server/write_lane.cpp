@@ -8,13 +8,27 @@
 namespace diml::server {
 namespace {
 
-constexpr auto kFarewell = std::chrono::seconds(3);
+constexpr auto kFarewell = std::chrono::milliseconds(500);
 constexpr const char* kBusyWriter = "another process is writing to the gallery";
+constexpr const char* kSeeLog = "the last change failed, and the log says why";
 
-// 507: no room for more, whatever the client does. The answer has no path of the server; the log
+// The library's word for a disk that takes no more.
+bool is_full(const Error& error) { return std::string_view(error.parameter()) == "room"; }
+
+// 507: no room for more, whatever the client does. 503: something else that is not the client's
+// fault, such as a disk that fails or is read-only. The answer has no path of the server; the log
 // has the whole message.
-Refusal lack_of_room(const std::string& cause) {
-  return {507, "there is no room for changes of the gallery: nothing was changed", {}, cause};
+Refusal not_written(const Error& error) {
+  if (is_full(error)) {
+    return {
+        507, "there is no room for changes of the gallery: nothing was changed", {}, error.what()};
+  }
+  return {
+      kBusy,
+      "the gallery cannot be changed at present: nothing was changed, and the server's log says "
+      "why",
+      {},
+      error.what()};
 }
 
 }  // namespace
@@ -30,12 +44,14 @@ WriteLane::~WriteLane() {
   std::unique_lock lock(state_->mutex);
   state_->closed = true;
   state_->arrived.notify_all();
-  const bool ended = state_->changed.wait_for(lock, kFarewell, [&] { return state_->ended; });
+  state_->changed.wait_for(lock, kFarewell,
+                           [&] { return state_->ended || state_->waits_for_turn; });
+  const bool left_behind = !state_->ended;
   lock.unlock();
-  if (ended) {
-    thread_.join();
-  } else {
+  if (left_behind) {
     thread_.detach();  // it has its own reference to all that it uses
+  } else {
+    thread_.join();
   }
 }
 
@@ -48,12 +64,13 @@ void WriteLane::run_task(const Patience& patience, std::function<void()> work) {
   }
   state_->line.push_back(task);
   state_->arrived.notify_one();
-  const Patience shorter{std::min(patience.deadline, after(seconds_)), patience.client_is_gone};
+  const Patience shorter{std::min(patience.deadline, after(seconds_)), patience.client_is_gone,
+                         patience.server_ends};
   const auto is_done = [&] { return task->state == Task::State::done; };
   Waited waited = wait_with(shorter, state_->changed, lock, is_done);
   // Who has left before its turn changes nothing; what is under way is waited for.
   if (waited == Waited::gone && task->state == Task::State::working) {
-    waited = wait_with({shorter.deadline}, state_->changed, lock, is_done);
+    waited = wait_with({shorter.deadline, {}, shorter.server_ends}, state_->changed, lock, is_done);
   }
   if (waited == Waited::ready) {
     if (task->failure) std::rethrow_exception(task->failure);
@@ -66,6 +83,9 @@ void WriteLane::run_task(const Patience& patience, std::function<void()> work) {
     throw Refusal(kBusy,
                   "the change takes long and is not known to be done: look before you repeat it");
   }
+  if (patience.server_ends && patience.server_ends()) {
+    throw Refusal(kBusy, "the server is about to stop: nothing was changed");
+  }
   state_->fault = kBusyWriter;
   throw Refusal(kBusy,
                 std::string(kBusyWriter) + ": nothing was changed, try again when it has ended");
@@ -77,6 +97,7 @@ std::string WriteLane::carry_out(State& state, Task& task) {
     state.turn();
     {
       const std::lock_guard lock(state.mutex);
+      state.waits_for_turn = false;
       if (task.abandoned) return "";
       task.state = Task::State::working;
     }
@@ -86,14 +107,15 @@ std::string WriteLane::carry_out(State& state, Task& task) {
     // Its folder was replaced, and it has been opened again.
     if (std::string_view(error.parameter()) == "reopen") return "";
     if (error.kind() == ErrorKind::out_of_resources) {
-      task.failure = std::make_exception_ptr(lack_of_room(error.what()));
-      return "there is no room on the disk";
+      task.failure = std::make_exception_ptr(not_written(error));
+      return is_full(error) ? "there is no room on the disk" : kSeeLog;
     }
-    if (error.kind() == ErrorKind::damaged || error.kind() == ErrorKind::internal) {
-      return "the last change failed, and the log says why";
-    }
+    if (error.kind() == ErrorKind::damaged || error.kind() == ErrorKind::internal) return kSeeLog;
+  } catch (const Refusal&) {
+    task.failure = std::current_exception();
   } catch (...) {
     task.failure = std::current_exception();
+    return kSeeLog;
   }
   return "";
 }
@@ -106,6 +128,7 @@ void WriteLane::serve(const std::shared_ptr<State>& state) {
     const std::shared_ptr<Task> task = std::move(state->line.front());
     state->line.pop_front();
     task->state = Task::State::turn;
+    state->waits_for_turn = true;
     lock.unlock();
     std::string fault;
     try {
@@ -114,6 +137,7 @@ void WriteLane::serve(const std::shared_ptr<State>& state) {
       task->failure = std::current_exception();  // no memory to say more
     }
     lock.lock();
+    state->waits_for_turn = false;
     state->fault = std::move(fault);
     task->state = Task::State::done;
     state->changed.notify_all();

@@ -21,7 +21,8 @@ class WriteLane {
  public:
   // turn: returns when no other process writes; may take for ever.
   WriteLane(std::function<void()> turn, std::size_t most_waiting, double seconds);
-  // Waits for a moment; a thread that still waits for another process is left behind.
+  // Waits for a change that is under way, for a moment; a thread that waits for another process is
+  // left behind at once.
   ~WriteLane();
   WriteLane(const WriteLane&) = delete;
   WriteLane& operator=(const WriteLane&) = delete;
@@ -56,6 +57,7 @@ class WriteLane {
     std::string fault;
     bool closed = false;
     bool ended = false;
+    bool waits_for_turn = false;  // perhaps for ever
   };
   void run_task(const Patience& patience, std::function<void()> work);
   static std::string carry_out(State& state, Task& task);

@@ -36,7 +36,7 @@ TEST(SystemErrorTest, HasTheKindOfItsErrno) {
   EXPECT_STREQ(kind(ENOENT), "not_found");
   EXPECT_STREQ(kind(EEXIST), "conflict");
   EXPECT_STREQ(kind(ENOSYS), "unsupported");
-  for (const int code : {ENOSPC, EDQUOT, EIO, ENOMEM, EMFILE}) {
+  for (const int code : {ENOSPC, EDQUOT, EIO, EROFS, ENOMEM, EMFILE}) {
     EXPECT_STREQ(kind(code), "out_of_resources") << code;
   }
   EXPECT_STREQ(kind(EACCES), "bad_input");

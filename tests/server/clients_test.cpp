@@ -249,6 +249,36 @@ TEST_F(Clients, MonitoringIsAnsweredWhileAllThreadsAreBusy) {
   }
 }
 
+TEST_F(Clients, MonitoringIsAnsweredWhileRequestsInProgressTakeAllPlaces) {
+  ServerParams params;
+  params.limits.connections = 16;
+  params.limits.connections_of_one = 8;
+  params.limits.requests = 2;
+  serve_held(params);
+  held_->hold(true);
+  for (int k = 0; k < 16; ++k) {
+    connect_from(k % 2 == 0 ? "127.0.0.2" : "127.0.0.3",
+                 "DELETE /v1/items/" + std::to_string(k) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  }
+  held_->await(1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // More that say nothing do not take the reserve for long.
+  for (int k = 0; k < 100; ++k) connect_from("127.0.0.2", "");
+  for (int k = 0; k < 10; ++k) {
+    for (const char* path : {"/healthz", "/readyz", "/metrics"}) {
+      const auto start = Clock::now();
+      HttpClient one = client();
+      ASSERT_EQ(one.get(path)->status, 200) << path;
+      EXPECT_LT(seconds_of(start), 1.0) << path;
+    }
+    // The reserve is for nothing else.
+    expect_refused(client().get("/v1/gallery"), 503, "too many connections");
+    expect_refused(client().post("/v1/search", "{\"query\": 1}", "application/json"), 503,
+                   "too many connections");
+  }
+  EXPECT_EQ(metric("diml_connections"), 16.0);
+}
+
 TEST_F(Clients, AThreadIsLeftForAClientWhoHasNone) {
   ServerParams params;
   params.limits.requests = 8;

@@ -108,6 +108,39 @@ TEST_F(ServeCommand, IdleClientsDoNotKeepItFromEnding) {
   EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(5));
 }
 
+TEST_F(ServeCommand, AChangeThatWaitsForAnotherProcessDoesNotKeepItFromEnding) {
+  put_text("out.txt", "");
+  ProgramSettings settings;
+  settings.standard_output = at("out.txt");
+  std::chrono::steady_clock::time_point asked;
+  std::thread client;
+  std::atomic<int> status = 0;
+  std::unique_ptr<diml::gallery::Transaction> foreign;
+  settings.meanwhile = [&](int process) {
+    const int port = port_in("out.txt");
+    // This process has LMDB's lock.
+    foreign = std::make_unique<diml::gallery::Transaction>(
+        diml::gallery::Environment::open(at("g"), StoreAccess::write,
+                                         diml::gallery::Environment::Wanted::existing),
+        StoreAccess::write);
+    client = std::thread([&, port] {
+      const HttpResult answer = HttpClient(port).remove("/v1/items/1");
+      status = answer ? answer->status : -1;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    asked = std::chrono::steady_clock::now();
+    ::kill(process, SIGTERM);
+  };
+  const ProgramResult result =
+      run({"serve", "g", "--port", "0", "--grace", "0.5", "--write-seconds", "60"}, settings);
+  const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - asked;
+  client.join();
+  foreign.reset();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_LT(lasted.count(), 2.5);
+  EXPECT_TRUE(status == 503 || status == -1) << status;
+}
+
 // Runs the server and calls it; returns what the program wrote.
 ProgramResult ServeCommand::served(const Arguments& more, const std::function<void(int)>& call,
                                    unsigned user, const std::string& address) {

@@ -80,7 +80,7 @@ TEST_F(WhoMay, WithoutATokenOnlyNamesThatItWasToldAreAnswered) {
   EXPECT_EQ(status_for("192.0.2.1:80"), 200);
   EXPECT_EQ(status_for("photos.example.evil.example"), 421);
   EXPECT_EQ(status_for("0.0.0.0"), 421);
-  expect_refused(client().get("/", {{"Host", "evil.example"}}), 421, "--allow-host");
+  expect_refused(client().get("/", {{"Host", "evil.example"}}), 421, "allow_host");
   // With a token a page of another name has nothing to send; unless names were told.
   const HttpHeaders right = {{"Authorization", "Bearer sesame"}, {"Host", "any.example"}};
   serve({.host = "0.0.0.0", .tokens = {{"all", "sesame"}}});

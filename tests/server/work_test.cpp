@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/held_store.h"
 #include "server/served_gallery.h"
 #include "work_budget.h"
 
@@ -138,10 +139,59 @@ TEST_F(Work, EndsWithTheServer) {
   wait_until_it_runs();
   const auto start = Clock::now();
   server_->stop();
-  EXPECT_LT(seconds_since(start), 20.0);
+  // The grace, a block of pairs (about a second here) and the last moment for answers.
+  EXPECT_LT(seconds_since(start), 4.0);
   client_of_it.join();
   // The answer, or a closed connection where this machine is busy.
   EXPECT_TRUE(status == 503 || status == -1) << status;
+}
+
+TEST_F(Work, AChangeThatWaitsForAnotherProcessEndsWithTheServer) {
+  ServerParams params;
+  params.port = 0;
+  params.limits.stop_seconds = 0.3;
+  server_.reset();
+  const auto held = std::make_shared<HeldStore>(gallery_);
+  server_ = std::make_unique<Server>(held, nullptr, "no photos here", params);
+  held->hold(true);
+  std::atomic<int> status{0};
+  std::thread client_of_it([&] {
+    const HttpResult answer = client().remove("/v1/items/3");
+    status = answer ? answer->status : -1;
+  });
+  held->await(1);
+  const auto start = Clock::now();
+  server_->stop();
+  EXPECT_LT(seconds_since(start), 2.0);
+  server_.reset();
+  EXPECT_LT(seconds_since(start), 3.0);
+  client_of_it.join();
+  EXPECT_TRUE(status == 503 || status == -1) << status;
+  held->hold(false);
+}
+
+// The time for answers is not added to that of requests.
+TEST_F(Work, AnAnswerThatNobodyTakesDoesNotOutlastTheGrace) {
+  ServerParams params;
+  params.port = 0;
+  params.limits.stop_seconds = 1.2;
+  server_.reset();
+  const auto held = std::make_shared<HeldStore>(gallery_);
+  server_ = std::make_unique<Server>(held, nullptr, "no photos here", params);
+  held->hold(true);
+  std::thread client_of_it([&] { (void)client().remove("/v1/items/3"); });
+  held->await(1);
+  const int socket = raw_socket();
+  std::string many;
+  for (int k = 0; k < 200; ++k) many += "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  (void)!::send(socket, many.data(), many.size(), MSG_NOSIGNAL);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const auto start = Clock::now();
+  server_->stop();
+  EXPECT_LT(seconds_since(start), 2.2);
+  held->hold(false);
+  client_of_it.join();
+  ::close(socket);
 }
 
 TEST_F(Work, AClientThatSendsNothingMoreDoesNotKeepTheServerFromStopping) {
@@ -156,7 +206,7 @@ TEST_F(Work, AClientThatSendsNothingMoreDoesNotKeepTheServerFromStopping) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const auto start = Clock::now();
   server_->stop();
-  EXPECT_LT(seconds_since(start), 5.0);
+  EXPECT_LT(seconds_since(start), 2.0);
   ::close(socket);
 }
 
