@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -69,6 +70,16 @@ class CandidateSource {
   // Lists of length `depth`, or of the longest list's length where all are shorter.
   virtual Ranking nearest(const CandidateRequest& request) const = 0;
 };
+
+// A first stage, and the revision of the store that it was made of.
+struct BaseSource {
+  std::shared_ptr<const CandidateSource> source;
+  std::uint64_t revision = 0;
+  std::shared_ptr<const void> memory{};  // what the source points into, where it owns nothing
+};
+
+// Makes a first stage of the items of a snapshot, or of those of an older revision.
+using MakeSource = std::function<BaseSource(const GridSnapshot& snapshot, int threads)>;
 
 // Compares with every vector, block by block: a queries x gallery matrix is never in memory. The
 // scores of a query do not depend on the other queries. The vectors and ids must outlive the

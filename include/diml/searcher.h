@@ -63,7 +63,11 @@ struct SearchParams {
 
 // What a searcher uses.
 struct SearcherParams {
-  std::string source = "exact";        // of candidates: one of candidate_sources()
+  std::string source = "exact";  // of candidates: one of candidate_sources()
+  // A source of your own in the place of `source`. Newer items are added to what it finds and
+  // removed ones are left out; where many have changed, it is called again. Safe from several
+  // threads, as is the source that it makes. No source (null): the exact one.
+  MakeSource make_source{};
   Backend backend = Backend::fastest;  // of the structural similarities
   int threads = 0;
 };

@@ -1,7 +1,7 @@
 #include "live_candidates.h"
 
 #include <algorithm>
-#include <iterator>
+#include <set>
 
 #include "ascending.h"
 #include "diml/error.h"
@@ -18,6 +18,19 @@ std::shared_ptr<const HeldVectors> joined(const HeldVectors& older, const HeldVe
   both->ids.insert(both->ids.end(), newer.ids.begin(), newer.ids.end());
   both->vectors.insert(both->vectors.end(), newer.vectors.begin(), newer.vectors.end());
   return both;
+}
+
+template <class Gone>
+std::shared_ptr<const HeldVectors> without(const HeldVectors& block, const Gone& gone,
+                                           std::size_t dim) {
+  auto rest = std::make_shared<HeldVectors>();
+  for (std::size_t k = 0; k < block.ids.size(); ++k) {
+    if (gone(block.ids[k])) continue;
+    rest->ids.push_back(block.ids[k]);
+    const auto vector = block.vectors.begin() + static_cast<std::ptrdiff_t>(k * dim);
+    rest->vectors.insert(rest->vectors.end(), vector, vector + static_cast<std::ptrdiff_t>(dim));
+  }
+  return rest;
 }
 
 }  // namespace
@@ -66,7 +79,7 @@ std::shared_ptr<const LiveCandidates> LiveCandidates::next(const GridSnapshot& s
 }
 
 void LiveCandidates::take_in(const GridSnapshot& snapshot, const StoreChanges& changes) {
-  for (const std::int64_t id : changes.removed) remove(id);
+  remove(changes.removed);
   append(snapshot.vectors(changes.first_new_id));
   revision_ = snapshot.revision();
 }
@@ -96,24 +109,25 @@ void LiveCandidates::append(StoredVectors added) {
   }
 }
 
-void LiveCandidates::remove(std::int64_t id) {
-  for (auto& block : held_) {
-    const std::int64_t place = place_of(block->ids, id);
-    if (place < 0) continue;
-    auto less = std::make_shared<HeldVectors>(*block);
-    less->ids.erase(less->ids.begin() + place);
-    const auto vector = less->vectors.begin() + place * static_cast<std::ptrdiff_t>(dim_);
-    less->vectors.erase(vector, vector + static_cast<std::ptrdiff_t>(dim_));
-    block = std::move(less);
-    if (block->ids.empty()) std::erase(held_, block);
-    --size_;
-    return;
+// A block is copied once, however many of its vectors are removed.
+void LiveCandidates::remove(const std::vector<std::int64_t>& ids) {
+  const auto gone = [&](std::int64_t id) { return std::binary_search(ids.begin(), ids.end(), id); };
+  std::vector<std::int64_t> of_base;
+  std::set<std::size_t> touched;
+  for (const std::int64_t id : ids) {
+    const auto holds = [id](const auto& block) { return place_of(block->ids, id) >= 0; };
+    const auto block = std::find_if(held_.begin(), held_.end(), holds);
+    if (block != held_.end()) {
+      touched.insert(static_cast<std::size_t>(block - held_.begin()));
+      --size_;
+    } else if (base_.source && !removed_from_base_.contains(id)) {
+      of_base.push_back(id);
+      --size_;
+    }
   }
-  if (!base_.source) return;
-  const auto place = std::lower_bound(removed_from_base_.begin(), removed_from_base_.end(), id);
-  if (place != removed_from_base_.end() && *place == id) return;
-  removed_from_base_.insert(place, id);
-  --size_;
+  removed_from_base_.add(std::move(of_base));
+  for (const std::size_t k : touched) held_[k] = without(*held_[k], gone, dim_);
+  std::erase_if(held_, [](const auto& block) { return block->ids.empty(); });
 }
 
 void LiveCandidates::make_source() {
@@ -143,7 +157,7 @@ Ranking LiveCandidates::nearest(const CandidateRequest& request) const {
   }
   std::vector<Ranking> lists = {base_.source->nearest(of_base)};
   for (std::int64_t& id : lists[0].ids) {
-    if (std::binary_search(removed_from_base_.begin(), removed_from_base_.end(), id)) id = -1;
+    if (removed_from_base_.contains(id)) id = -1;
   }
   if (exact_->size() > 0) lists.push_back(exact_->nearest(request));
   const std::size_t longest = request.admitted ? request.admitted->size() : size_;

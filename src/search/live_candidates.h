@@ -7,6 +7,7 @@
 
 #include "diml/candidates.h"
 #include "diml/grid_store.h"
+#include "id_runs.h"
 
 namespace diml {
 
@@ -14,13 +15,6 @@ namespace diml {
 struct HeldVectors {
   std::vector<std::int64_t> ids;
   std::vector<float> vectors;  // [ids, dim]
-};
-
-// A source that was made of one revision of a store.
-struct BaseSource {
-  std::shared_ptr<const CandidateSource> source;
-  std::uint64_t revision = 0;
-  std::shared_ptr<const void> memory;  // what the source points into, where it owns nothing
 };
 
 // The candidates of one revision of a store: those of a base, less what was removed since, and
@@ -50,11 +44,11 @@ class LiveCandidates {
                  const StoreChanges& changes);
   void take_in(const GridSnapshot& snapshot, const StoreChanges& changes);
   void append(StoredVectors added);
-  void remove(std::int64_t id);
+  void remove(const std::vector<std::int64_t>& ids);
   void make_source();
 
   BaseSource base_;
-  std::vector<std::int64_t> removed_from_base_;  // ascending
+  IdRuns removed_from_base_;
   std::vector<std::shared_ptr<const HeldVectors>> held_;
   std::unique_ptr<CandidateSource> exact_;  // over held_
   std::uint64_t revision_ = 0;

@@ -76,7 +76,7 @@ Searcher::Searcher(std::shared_ptr<GridStore> store, SearcherParams params)
       params_(std::move(params)),
       matcher_(make_matcher(params_.backend, {params_.threads})),
       admitted_(std::make_unique<AdmittedItems>()),
-      candidates_(make_candidates(params_.source, *store_, *store_->snapshot(), params_.threads)) {}
+      candidates_(make_candidates(params_, *store_, *store_->snapshot())) {}
 
 Searcher::~Searcher() = default;
 
@@ -86,8 +86,8 @@ Searcher::Moment Searcher::now() const {
   Moment moment{store_->snapshot(), nullptr, nullptr};
   if (moment.snapshot->revision() != candidates_->revision()) {
     std::shared_ptr<const LiveCandidates> next = candidates_->next(*moment.snapshot);
-    if (!next || is_outgrown(params_.source, *next)) {
-      next = make_candidates(params_.source, *store_, *moment.snapshot, params_.threads);
+    if (!next || is_outgrown(params_, *next)) {
+      next = make_candidates(params_, *store_, *moment.snapshot);
     }
     candidates_ = std::move(next);
   }

@@ -51,6 +51,19 @@ Candidates cuda_vectors(const GridStore& store, const GridSnapshot& snapshot, in
 }
 #endif
 
+Candidates own_source(const MakeSource& make, const GridStore& store, const GridSnapshot& snapshot,
+                      int threads) {
+  BaseSource base = make(snapshot, threads);
+  if (!base.source) return exact(store, snapshot, threads);
+  if (base.revision > snapshot.revision()) {
+    throw Error(ErrorKind::conflict, store.name() + ": the source of candidates is of revision " +
+                                         std::to_string(base.revision) + ", the store of " +
+                                         std::to_string(snapshot.revision()) +
+                                         ": make it of this store");
+  }
+  return std::make_shared<LiveCandidates>(std::move(base), snapshot, threads);
+}
+
 bool always() { return true; }
 
 // Whether this program makes the base again when it has changed much. An index on disk is made
@@ -92,15 +105,17 @@ std::vector<std::string> candidate_sources() {
   return names;
 }
 
-std::shared_ptr<const LiveCandidates> make_candidates(const std::string& wanted,
+std::shared_ptr<const LiveCandidates> make_candidates(const SearcherParams& params,
                                                       const GridStore& store,
-                                                      const GridSnapshot& snapshot, int threads) {
-  return source_named(wanted).make(store, snapshot, threads);
+                                                      const GridSnapshot& snapshot) {
+  if (params.make_source) return own_source(params.make_source, store, snapshot, params.threads);
+  return source_named(params.source).make(store, snapshot, params.threads);
 }
 
-bool is_outgrown(const std::string& source, const LiveCandidates& candidates) {
+bool is_outgrown(const SearcherParams& params, const LiveCandidates& candidates) {
   constexpr std::size_t kFewChanges = 4096;
-  return source_named(source).base == Base::remade && candidates.base() != nullptr &&
+  const Base base = params.make_source ? Base::remade : source_named(params.source).base;
+  return base == Base::remade && candidates.base() != nullptr &&
          candidates.beside_base() > std::max(kFewChanges, candidates.base()->size() / 4);
 }
 

@@ -12,6 +12,7 @@
 #include "diml/error.h"
 #include "diml/generated.h"
 #include "diml/grid_store.h"
+#include "search/double_store.h"
 #if DIML_HAS_GALLERY
 #include "diml/gallery.h"
 #endif
@@ -25,9 +26,12 @@ struct StoreKind {
 };
 
 inline std::vector<StoreKind> store_kinds() {
-  std::vector<StoreKind> kinds = {{"memory", [](const std::string&, const GridFormat& format) {
-                                     return make_memory_store(format);
-                                   }}};
+  std::vector<StoreKind> kinds = {
+      {"memory",
+       [](const std::string&, const GridFormat& format) { return make_memory_store(format); }},
+      {"double", [](const std::string&, const GridFormat& format) {
+         return std::static_pointer_cast<GridStore>(std::make_shared<DoubleStore>(format));
+       }}};
 #if DIML_HAS_GALLERY
   kinds.push_back({"lmdb", [](const std::string& folder, const GridFormat& format) {
                      return create_gallery(folder, format);
