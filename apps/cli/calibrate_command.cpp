@@ -58,12 +58,18 @@ CalibrationResult CalibrateCommand::of_files() const {
 LabelledImages CalibrateCommand::training_images() const {
   const Split split = images.split ? *images.split : Split::train;
   Dataset data = load_dataset(images.dataset, images.root, split);
+  tell_left_out(data, images.root, split);
   if (held_out) {
     const std::set<std::int64_t> kept = held_out_classes(data);
     if (kept.empty()) throw Error(images.root + ": there are too few classes to hold a fifth out");
+    const std::size_t all = data.samples.size();
     std::erase_if(data.samples, [&](const Sample& one) { return !kept.contains(one.label); });
+    tell_at_end(images.root + ": " + std::to_string(data.samples.size()) + " of these " +
+                std::to_string(all) + " images, those of the " + std::to_string(kept.size()) +
+                " held-out classes");
   }
   LabelledImages chosen = labelled_images(data);
+  tell_without_role(chosen, images.root);
   if (chosen.paths.empty()) throw Error(images.root + ": its training classes have no images");
   return chosen;
 }
@@ -104,11 +110,17 @@ Json to_json(const Calibration& calibration) {
 
 void CalibrateCommand::tell(const CalibrationResult& result, JsonOutput& output) const {
   const Calibration& chosen = result.chosen;
-  Json report = {{"chosen", to_json(chosen)},     {"changed", result.changed},
-                 {"criterion", chosen.criterion}, {"value", chosen.value},
-                 {"paper", chosen.paper},         {"gain_error", chosen.gain_error},
-                 {"images", chosen.images},       {"classes", chosen.classes},
-                 {"folds", chosen.folds},         {"data", chosen.data}};
+  Json report = {{"chosen", to_json(chosen)},
+                 {"changed", result.changed},
+                 {"criterion", chosen.criterion},
+                 {"value", chosen.value},
+                 {"paper", chosen.paper},
+                 {"gain_error", chosen.gain_error},
+                 {"images", chosen.images},
+                 {"unlabelled", result.unlabelled},
+                 {"classes", chosen.classes},
+                 {"folds", chosen.folds},
+                 {"data", chosen.data}};
   report["chosen_by_folds"] = Json::array();
   for (const Calibration& one : result.of_folds) report["chosen_by_folds"].push_back(to_json(one));
   report["trials"] = Json::array();
@@ -127,6 +139,10 @@ void CalibrateCommand::tell(const CalibrationResult& result, JsonOutput& output)
       "%zu classes in %zu folds, %zu images\n",
       chosen.criterion.c_str(), chosen.value, chosen.paper, chosen.gain_error, chosen.classes,
       chosen.folds, chosen.images);
+  if (result.unlabelled > 0) {
+    std::printf("           %s without a label and took no part\n",
+                counted_images(result.unlabelled).c_str());
+  }
   if (!result.changed) {
     std::printf("           no setting is better than the paper's by more than the error\n");
   }

@@ -16,6 +16,7 @@
 #include "command.h"
 #include "diml/dataset.h"
 #include "diml/error.h"
+#include "diml/evaluate_dataset.h"
 #include "experiments/run_experiments.h"
 #include "interrupt.h"
 #include "options.h"
@@ -77,6 +78,18 @@ void print_replaced(const Plan& plan) {
   for (const auto& [part, results] : plan.stale) {
     std::printf("stale, made by an older version of the program: %zu by %s\n", results,
                 part.c_str());
+  }
+}
+
+// Trainings and evaluations take photos with a class alone.
+void tell_left_out(Dataset data, const std::string& root) {
+  data.without_class = static_cast<std::size_t>(
+      std::count_if(data.samples.begin(), data.samples.end(),
+                    [](const Sample& sample) { return sample.label < 0; }));
+  for (const std::string& line : left_out_of(data, root)) std::printf("%s\n", line.c_str());
+  if (const std::size_t without = labelled_images(data).without_role; without > 0) {
+    std::printf("%s: %zu images are neither queries nor in the gallery and are not evaluated\n",
+                root.c_str(), without);
   }
 }
 
@@ -218,8 +231,7 @@ void RunCommand::run() {
     keep_only_run(plan);
   } else {
     experiments::check_trainings(plan);
-    const Dataset data = load_dataset(params.dataset, params.root, Split::all);
-    if (!data.shortfall.empty()) std::printf("%s\n", data.shortfall.c_str());
+    tell_left_out(load_dataset(params.dataset, params.root, Split::all), params.root);
     print_replaced(plan);
   }
   if (dry_run) {

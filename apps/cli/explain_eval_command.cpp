@@ -51,6 +51,7 @@ PartGrids ExplainEvalCommand::embedded() {
     throw Error(images.root + ": has no part annotations (parts/part_locs.txt): cub200 and " +
                 "critters have them");
   }
+  tell_left_out(data, images.root, images.chosen_split());
   Embedder embedder = open_embedder(network.with_threads(match.threads));
   return embed_parts(embedder, data, {.pairs = pairs, .seed = seed}, progress_bar("embed"));
 }

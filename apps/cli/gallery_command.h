@@ -21,6 +21,9 @@ void define_index_cache(CLI::App& command, Run& chosen);
 // Says at the end how many lines of a file of metadata name no image of the call. file: its name.
 void tell_unused(const MetadataByPath& metadata, const std::string& file);
 
+// Says at the end how the cells of a source were understood, where that was not plain.
+void tell_layout(const EmbeddingSource& source);
+
 // "12.3 MB", for people.
 std::string size_text(std::uint64_t bytes);
 

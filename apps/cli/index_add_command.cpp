@@ -20,6 +20,7 @@ namespace {
 struct AddCommand {
   std::string gallery;
   std::string embeddings;
+  CellLayout layout = CellLayout::automatic;  // of their cells
   std::string metadata;
   std::string type = "float16";
   bool fresh = false;   // `build`
@@ -57,8 +58,11 @@ struct AddCommand {
 
 void AddCommand::define(CLI::App& command) {
   command.add_option("gallery", gallery, "The gallery's folder")->required();
-  command.add_option("--embeddings", embeddings,
-                     "PREFIX of grids on disk, as 'diml embed' writes them");
+  command.add_option(
+      "--embeddings", embeddings,
+      "PREFIX of grids on disk, as 'diml embed' writes them; PREFIX.cells.npy may be "
+      "a network's feature maps");
+  define_layout(command, layout);
 #if DIML_HAS_NETWORKS
   if (fresh) {
     network.define(command);
@@ -180,7 +184,8 @@ Error AddCommand::with_gallery_kept(const Error& error, std::size_t done) const 
 }
 
 AddReport AddCommand::run_embeddings(const Progress& progress) {
-  const EmbeddingSource source(embeddings);
+  const EmbeddingSource source(embeddings, layout);
+  tell_layout(source);
   MetadataByPath texts = loaded_metadata();
   GridFormat format;
   format.cells_per_grid = source.cells_per_grid();
@@ -216,14 +221,22 @@ AddReport AddCommand::run_images(const Progress& progress) {
   const LabelledImages chosen = images.load();
   MetadataByPath texts = loaded_metadata();
   std::vector<ImageToAdd> to_add;
+  std::size_t queries = 0;
   for (std::size_t i = 0; i < chosen.paths.size(); ++i) {
     // A data set defines which of its images are in the gallery.
-    if (!chosen.roles.empty() && chosen.roles[i] == Role::query) continue;
+    if (!chosen.roles.empty() && chosen.roles[i] == Role::query) {
+      ++queries;
+      continue;
+    }
     // The gallery is opened from other folders too.
     const std::string place = fs::absolute(chosen.paths[i]).lexically_normal().string();
     to_add.push_back({chosen.paths[i], {.path = place, .label = chosen.label_of(i)}});
     put_words(texts, place, to_add.back());
     put_words(texts, chosen.paths[i], to_add.back());
+  }
+  if (queries > 0) {
+    tell_at_end(images.root + ": " + counted_images(queries) +
+                " for queries alone, says the data set, and not added");
   }
   tell_unused(texts, metadata);
   if (fresh) (void)cell_type();  // before the model is read

@@ -237,6 +237,18 @@ void run_cache(const Options& options) {
 
 }  // namespace
 
+void tell_layout(const EmbeddingSource& source) {
+  if (!source.layout().empty()) tell_at_end(source.layout());
+  // A gallery keeps the number of cells: its rows and columns follow from it.
+  const std::size_t rows = source.rows();
+  const GridShape shape = shape_of_cells(source.cells_per_grid());
+  if (rows == 0 || rows == shape.rows) return;
+  tell_at_end("its maps of " + std::to_string(rows) + " x " +
+              std::to_string(source.cells_per_grid() / rows) + " cells are drawn as " +
+              std::to_string(shape.rows) + " x " + std::to_string(shape.cols) +
+              ": a gallery keeps their number alone, on which scores without a prior depend");
+}
+
 std::string size_text(std::uint64_t bytes) {
   constexpr double kStep = 1000.0;
   double value = static_cast<double>(bytes);

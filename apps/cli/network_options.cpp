@@ -50,6 +50,25 @@ std::vector<std::string> images_listed(const std::string& list) {
 
 }  // namespace
 
+void tell_left_out(const Dataset& data, const std::string& root, Split split) {
+  for (const std::string& line : left_out_of(data, root)) tell_at_end(line);
+  if (data.in_other_splits == 0) return;
+  const std::size_t taken = data.samples.size();
+  tell_at_end(root + ": " + std::to_string(taken) + " of " +
+              std::to_string(taken + data.in_other_splits) + " images, those of the " +
+              name_of(split) + " split; --split all takes all of them");
+}
+
+void tell_without_role(const LabelledImages& images, const std::string& root) {
+  if (images.without_role == 0) return;
+  tell_at_end(root + ": " + counted_images(images.without_role) +
+              " neither for queries nor for the gallery, and left out");
+}
+
+std::string counted_images(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " image is" : " images are");
+}
+
 void define_preprocessing(CLI::App& command, std::map<std::string, std::string>& overrides) {
   const auto add = [&](const char* name, const char* help) {
     command.add_option_function<std::string>(
@@ -143,18 +162,8 @@ LabelledImages ImageOptions::load() const {
     if (loaded.paths.empty()) {
       throw Error(root + ": no image of this split is a query or in the gallery");
     }
-    tell_unreadable(data.unreadable, root);
-    if (!data.shortfall.empty()) tell_at_end(data.shortfall);
-    if (data.in_other_splits > 0) {
-      const std::size_t taken = data.samples.size();
-      tell_at_end(root + ": " + std::to_string(taken) + " of " +
-                  std::to_string(taken + data.in_other_splits) + " images, those of the " +
-                  name_of(wanted) + " split; --split all takes all of them");
-    }
-    if (loaded.without_role > 0) {
-      tell_at_end(root + ": " + std::to_string(loaded.without_role) +
-                  " images are left out: they are neither queries nor in the gallery");
-    }
+    tell_left_out(data, root, wanted);
+    tell_without_role(loaded, root);
     return loaded;
   }
   loaded.paths = fs::is_directory(images) ? images_in(images) : images_listed(images);

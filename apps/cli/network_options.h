@@ -48,6 +48,12 @@ struct ImageOptions {
   BadImages bad() const { return skip_bad ? BadImages::skip : BadImages::stop; }
 };
 
+// On standard error: what a data set leaves out, with counts and reasons.
+void tell_left_out(const Dataset& data, const std::string& root, Split split);
+void tell_without_role(const LabelledImages& images, const std::string& root);
+// "1 image is", "2 images are": the start of such a line.
+std::string counted_images(std::size_t count);
+
 // A hash of everything that the grids of these images depend on. description: description_of().
 std::string fingerprint_of(const LabelledImages& images, const std::string& description);
 

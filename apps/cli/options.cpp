@@ -58,12 +58,16 @@ MatchParams MatchOptions::params() const {
   return params;
 }
 
+void define_layout(CLI::App& command, CellLayout& layout) {
+  add_choice(command, "--layout", layout, cell_layout_from,
+             "How the cells lie: auto, nrd, nchw or nhwc");
+}
+
 void GridOptions::define(CLI::App& command) {
   command.add_option("--cells", cells,
                      "Cells, .npy float [images, cells, dimensions], or feature maps [images, "
                      "dimensions, rows, columns] or [images, rows, columns, dimensions]");
-  add_choice(command, "--layout", layout, cell_layout_from,
-             "How the cells lie: auto, nrd, nchw or nhwc");
+  define_layout(command, layout);
   // An empty name is an unset shell variable, not a request for the mean.
   const auto named = [](const std::string& path) {
     return path.empty() ? std::string("is empty: name a file or leave the option out")

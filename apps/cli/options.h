@@ -57,6 +57,9 @@ struct MatchOptions {
   MatchParams params() const;  // throws on bad values
 };
 
+// --layout of a file of cells.
+void define_layout(CLI::App& command, CellLayout& layout);
+
 // --global-weight and --structural-weight.
 void define_weights(CLI::App& command, ScoreWeights& weights);
 

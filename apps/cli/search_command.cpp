@@ -30,6 +30,7 @@ struct SearchCommand {
   bool skip_bad = false;
   std::vector<std::int64_t> ids;
   std::string embeddings;
+  CellLayout layout = CellLayout::automatic;  // of their cells
   std::vector<std::string> where;
   std::size_t top = 10;
   std::size_t rerank = 100;
@@ -79,7 +80,7 @@ void SearchCommand::check() const {
 bool SearchCommand::ask(const GridStore& from, const GridSnapshot& snapshot, const TakeBatch& take,
                         const Progress& progress) {
   if (!ids.empty()) return ask_items(snapshot, ids, take, progress);
-  if (!embeddings.empty()) return ask_embeddings(from, embeddings, take, progress);
+  if (!embeddings.empty()) return ask_embeddings(from, embeddings, layout, take, progress);
 #if DIML_HAS_NETWORKS
   const std::vector<std::string> photos = photos_of(images);
   Embedder embedder = open_embedder_of(from, network.with_threads(match.threads));
@@ -259,7 +260,9 @@ Run define_search(CLI::App& command) {
   command.add_option("--id", options->ids, "Images of the gallery as queries, by their ids")
       ->delimiter(',');
   command.add_option("--embeddings", options->embeddings,
-                     "PREFIX of grids as queries, as 'diml embed' writes them");
+                     "PREFIX of grids as queries, as 'diml embed' writes them; PREFIX.cells.npy "
+                     "may be a network's feature maps");
+  define_layout(command, options->layout);
   command.add_option("--top", options->top, "Hits per query");
   command.add_option("--rerank", options->rerank, "Candidates that are matched structurally");
   command.add_option("--first-stage", options->first_stage,

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "engine/gallery_files.h"
+#include "gallery_command.h"
 #if DIML_HAS_NETWORKS
 #include "base/image_names.h"
 #include "diml/gallery_images.h"
@@ -46,9 +47,10 @@ bool ask_items(const GridSnapshot& snapshot, const std::vector<std::int64_t>& id
   });
 }
 
-bool ask_embeddings(const GridStore& gallery, const std::string& prefix, const TakeBatch& take,
-                    const Progress& progress) {
-  const EmbeddingSource source(prefix);
+bool ask_embeddings(const GridStore& gallery, const std::string& prefix, CellLayout layout,
+                    const TakeBatch& take, const Progress& progress) {
+  const EmbeddingSource source(prefix, layout);
+  tell_layout(source);
   return in_parts(source.size(), progress, [&](std::size_t first, std::size_t count) {
     GridSet grids(count, source.cells_per_grid(), source.dim(), gallery.format().type);
     QueryBatch batch;

@@ -8,6 +8,7 @@
 #include "diml/gallery.h"
 #include "diml/grid.h"
 #include "diml/progress.h"
+#include "engine/cell_files.h"
 #if DIML_HAS_NETWORKS
 #include "diml/embedder.h"
 #endif
@@ -27,8 +28,8 @@ using TakeBatch = std::function<void(const QueryBatch& batch)>;
 // before the last.
 bool ask_items(const GridSnapshot& snapshot, const std::vector<std::int64_t>& ids,
                const TakeBatch& take, const Progress& progress);
-bool ask_embeddings(const GridStore& gallery, const std::string& prefix, const TakeBatch& take,
-                    const Progress& progress);
+bool ask_embeddings(const GridStore& gallery, const std::string& prefix, CellLayout layout,
+                    const TakeBatch& take, const Progress& progress);
 
 #if DIML_HAS_NETWORKS
 // Photos by their names. A folder stands for all photos in it, and a text file that is no photo for

@@ -39,6 +39,7 @@ Json to_json(const TrainPlan& plan) {
                {"held_out_images", plan.held_out_images},
                {"split", plan.split},
                {"best_by", plan.best_by},
+               {"left_out", plan.left_out},
                {"chosen", Json::object()}};
   for (const auto& [name, value] : plan.chosen) json["chosen"][name] = value;
   return json;

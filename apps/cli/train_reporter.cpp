@@ -51,7 +51,7 @@ void TrainReporter::plan(const TrainPlan& found) {
     for (const auto& [name, value] : found.chosen) settings += " " + name + "=" + value;
     note(found.why_chosen + ", as with --set" + settings);
   }
-  if (!found.shortfall.empty()) note(found.shortfall);
+  for (const std::string& line : found.left_out) note(line);
   if (!lines_) return;
   std::printf("training on %s; held out to evaluate: %s, the %s split%s\n",
               classes_text(found.classes, found.images).c_str(),

@@ -48,6 +48,9 @@ struct Dataset {
   std::size_t in_other_splits = 0;  // photos that the split leaves out
   // Pictures in a folder that this build cannot read, by the endings of their names: how many.
   std::map<std::string, std::size_t> unreadable{};
+  // Photos outside of every class folder, in a split by classes. With Split::all they are taken,
+  // without a label.
+  std::size_t without_class = 0;
   // What this copy of a published data set lacks, in one line: its numbers differ from those of the
   // whole. "" where it is complete.
   std::string shortfall{};
@@ -56,6 +59,10 @@ struct Dataset {
 // name: one of dataset_names(). Throws, with the remedy, when a file is missing or its content is
 // invalid.
 Dataset load_dataset(std::string_view name, const std::string& root, Split split);
+
+// What the data set lacks, for people: a line with a count for each reason. Photos of other splits
+// are not among them: they were not asked for.
+std::vector<std::string> left_out_of(const Dataset& data, const std::string& root);
 
 // SHA-256 of the training and test data: labels, names under root and sizes of all files. A copy of
 // the data in another folder has the same hash; no file is read.

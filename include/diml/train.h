@@ -42,8 +42,8 @@ struct TrainPlan {
   // Settings in place of others that do not fit so few images: name, value. They are those of
   // config.yaml.
   std::vector<std::pair<std::string, std::string>> chosen{};
-  std::string why_chosen{};  // one line; "" where nothing was replaced
-  std::string shortfall{};   // Dataset::shortfall
+  std::string why_chosen{};             // one line; "" where nothing was replaced
+  std::vector<std::string> left_out{};  // of the data set: a line with a count for each reason
 };
 
 // How a run that skips bad photos replaced or left them out.

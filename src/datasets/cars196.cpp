@@ -1,5 +1,6 @@
 // Cars196: the annotations of both devkit lists in one .mat file, or the images in one folder per
 // class.
+#include <algorithm>
 #include <filesystem>
 
 #include "diml/error.h"
@@ -105,7 +106,9 @@ Dataset load_cars196(const std::string& root, Split split) {
   Dataset dataset = std::filesystem::exists(root + "/cars_annos.mat")
                         ? from_annotations(root)
                         : classes_from_folders(root, "cars196");
-  const std::size_t found = dataset.samples.size();
+  const auto found = static_cast<std::size_t>(
+      std::count_if(dataset.samples.begin(), dataset.samples.end(),
+                    [](const Sample& sample) { return sample.label >= 0; }));
   const bool real = dataset.class_names.size() == kClasses && found == kPhotos;
   if (dataset.class_names.size() == kClasses && found < kPhotos) {
     dataset.shortfall = root + ": this copy of cars196 lacks " + std::to_string(kPhotos - found) +

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/enum_names.h"
+#include "base/image_names.h"
 #include "base/sha256.h"
 #include "diml/error.h"
 #include "readers.h"
@@ -52,6 +53,19 @@ Dataset load_dataset(std::string_view name, const std::string& root, Split split
   if (dataset.samples.empty()) throw Error(root + ": has no images in this split");
   datasets::expect_files(dataset);
   return dataset;
+}
+
+std::vector<std::string> left_out_of(const Dataset& data, const std::string& root) {
+  std::vector<std::string> lines;
+  if (!data.unreadable.empty()) lines.push_back(root + ": " + text_of(data.unreadable));
+  if (data.without_class > 0) {
+    const bool one = data.without_class == 1;
+    lines.push_back(root + ": " + std::to_string(data.without_class) +
+                    (one ? " photo is left out: it lies" : " photos are left out: they lie") +
+                    " in no folder of a class");
+  }
+  if (!data.shortfall.empty()) lines.push_back(data.shortfall);
+  return lines;
 }
 
 std::string fingerprint_of(std::string_view name, const std::string& root) {

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/image_names.h"
 #include "base/system_error.h"
+#include "datasets/images_below.h"
 #include "diml/error.h"
 
 namespace diml::datasets {
@@ -63,37 +63,33 @@ std::string folder_with(const std::string& root, const std::string& name, const 
 }
 
 Dataset classes_from_folders(const std::string& root, const std::string& name) {
-  const auto sorted = [](const fs::path& folder, auto wanted) {
-    std::vector<fs::path> paths;
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      if (wanted(entry)) paths.push_back(entry.path());
-    }
-    std::sort(paths.begin(), paths.end());
-    return paths;
-  };
   std::error_code unknown;
   if (!fs::is_directory(root, unknown))
     throw Error(ErrorKind::not_found,
                 root + ": is not a folder: root names one with a folder per class", "root");
   Dataset dataset;
   dataset.name = name;
-  for (const fs::path& folder :
-       sorted(root, [](const auto& entry) { return entry.is_directory(); })) {
-    const std::vector<fs::path> files = sorted(folder, [&](const auto& entry) {
-      const std::string path = entry.path().string();
-      if (is_unreadable_image_name(path)) ++dataset.unreadable[lower_case_ending(path)];
-      return is_image_name(path);
-    });
-    if (files.empty()) continue;
-    for (const fs::path& file : files) {
-      dataset.samples.push_back(
-          {.path = file.string(), .label = static_cast<std::int64_t>(dataset.class_names.size())});
+  ImagesBelow found = images_below(root);
+  dataset.unreadable = std::move(found.unreadable);
+  std::vector<fs::path> photos(found.paths.begin(), found.paths.end());
+  std::sort(photos.begin(), photos.end());  // folder by folder
+  std::vector<Sample> loose;
+  for (const fs::path& photo : photos) {
+    const fs::path below = photo.lexically_relative(root);
+    if (!below.has_parent_path()) {
+      loose.push_back({.path = photo.string(), .label = -1});
+      continue;
     }
-    dataset.class_names.push_back(folder.filename().string());
+    const std::string label = below.begin()->string();
+    if (dataset.class_names.empty() || dataset.class_names.back() != label)
+      dataset.class_names.push_back(label);
+    dataset.samples.push_back({.path = photo.string(),
+                               .label = static_cast<std::int64_t>(dataset.class_names.size()) - 1});
   }
   if (dataset.samples.empty())
     throw Error(ErrorKind::not_found,
                 root + ": has no folder with images: one folder per class is expected");
+  dataset.samples.insert(dataset.samples.end(), loose.begin(), loose.end());
   return dataset;
 }
 
@@ -102,6 +98,8 @@ void keep_half_of_classes(Dataset& dataset, Split split) {
   const std::size_t count = dataset.class_names.size();
   // Of three, two train: a single class has none to be told from.
   const auto half = static_cast<std::int64_t>(count == 3 ? 2 : count / 2);
+  dataset.without_class +=
+      std::erase_if(dataset.samples, [](const Sample& sample) { return sample.label < 0; });
   dataset.in_other_splits += std::erase_if(dataset.samples, [&](const Sample& sample) {
     return (sample.label < half) != (split == Split::train);
   });

@@ -27,7 +27,8 @@ double number_of(const std::string& text, const std::string& where);
 // `root` itself, or the folder `name` inside it: both are accepted.
 std::string folder_with(const std::string& root, const std::string& name, const std::string& file);
 
-// One folder per class below `root`, classes and files in alphabetical order. Labels count from 0.
+// One folder per class below `root`, classes and files in alphabetical order; folders in it belong
+// to the class. Labels count from 0. Photos in `root` itself have none.
 Dataset classes_from_folders(const std::string& root, const std::string& name);
 
 // Keeps the classes of the split: the first half of them trains, the second tests.

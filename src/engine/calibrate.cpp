@@ -269,7 +269,8 @@ void add_evidence(Calibration& calibration, const Table& table, const std::vecto
   calibration.value = kPercent * value / queries;
   calibration.paper = kPercent * by_paper / queries;
   calibration.gain_error = kPercent * std::sqrt(squares) / queries;
-  calibration.images = labels.size();
+  calibration.images = static_cast<std::size_t>(std::count_if(
+      labels.begin(), labels.end(), [](std::int64_t label) { return label != kUnlabelled; }));
   calibration.classes = of_class.size();
 }
 
@@ -299,6 +300,7 @@ CalibrationResult calibrate(std::span<const CalibrationGrids> candidates,
   const std::size_t best = best_of(table, [](std::size_t) { return true; });
   result.chosen = as_calibration(table.settings[best]);
   add_evidence(result.chosen, table, held, labels);
+  result.unlabelled = labels.size() - result.chosen.images;
   result.changed =
       best != table.paper && result.chosen.value - result.chosen.paper > result.chosen.gain_error;
   if (!result.changed) {

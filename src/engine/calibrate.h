@@ -50,6 +50,7 @@ struct CalibrationTrial {
 
 struct CalibrationResult {
   Calibration chosen;                    // with its evidence
+  std::size_t unlabelled = 0;            // images that took no part
   bool changed = false;                  // false: no setting is reliably better than the paper's
   std::vector<CalibrationTrial> trials;  // all of them, the best first
   std::vector<Calibration> of_folds;     // what each fold's rest chose

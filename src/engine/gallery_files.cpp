@@ -25,10 +25,10 @@ using Json = nlohmann::ordered_json;
 // Images of one transaction: enough that syncing costs little, few enough to hold in memory.
 constexpr std::size_t kAtOnce = 512;
 
-void expect_floats(const NpyFile& file, std::size_t dimensions, const char* wanted) {
-  if (is_float(file.type()) && file.shape().size() == dimensions) return;
-  throw Error(file.path() + ": is " + name_of(file.type()) + " " + shape_text(file.shape()) +
-              " where float " + wanted + " is wanted");
+// "": there are none.
+std::string globals_of(const std::string& prefix) {
+  const std::string path = prefix + ".globals.npy";
+  return fs::exists(path) ? path : "";
 }
 
 // A word, or a number; none where it is anything else.
@@ -41,18 +41,9 @@ std::optional<std::string> label_in(const nlohmann::json& json) {
 
 }  // namespace
 
-EmbeddingSource::EmbeddingSource(const std::string& prefix) : cells_(prefix + ".cells.npy") {
-  expect_floats(cells_, 3, "[images, cells, dimensions]");
-  check_grid_shape(cells_per_grid(), dim());
-  const std::size_t count = cells_.shape()[0];
-  if (const std::string path = prefix + ".globals.npy"; fs::exists(path)) {
-    globals_ = std::make_unique<NpyFile>(path);
-    expect_floats(*globals_, 2, "[images, dimensions]");
-    if (globals_->shape()[0] != count || globals_->shape()[1] != dim()) {
-      throw Error(path + ": is " + shape_text(globals_->shape()) + ", the cells are " +
-                  shape_text(cells_.shape()) + ": embed both from the same images");
-    }
-  }
+EmbeddingSource::EmbeddingSource(const std::string& prefix, CellLayout layout)
+    : cells_(prefix + ".cells.npy", globals_of(prefix), layout) {
+  const std::size_t count = cells_.size();
   const std::string labels = prefix + ".labels.npy";
   labels_.resize(count);
   if (fs::exists(labels)) {
@@ -69,18 +60,6 @@ EmbeddingSource::EmbeddingSource(const std::string& prefix) : cells_(prefix + ".
   }
   const std::string name = fs::path(prefix).filename().string();
   for (std::size_t i = 0; i < count; ++i) paths_.push_back(name + ":" + std::to_string(i));
-}
-
-void EmbeddingSource::read(std::size_t image, GridSet& grids, std::size_t place) const {
-  std::vector<float> cells(cells_per_grid() * dim());
-  std::vector<float> global(globals_ ? dim() : 0);
-  cells_.read_floats(image * cells.size(), cells);
-  if (globals_) globals_->read_floats(image * dim(), global);
-  try {
-    grids.set(place, cells, global);
-  } catch (const Error& error) {
-    throw with_context(error, cells_.path() + ": image " + std::to_string(image) + ": ");
-  }
 }
 
 MetadataByPath load_metadata(const std::string& path) {

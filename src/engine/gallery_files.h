@@ -2,36 +2,39 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "base/npy.h"
 #include "diml/gallery_images.h"
+#include "engine/cell_files.h"
 
 namespace diml {
 
-// Grids on disk as `diml embed` writes them: PREFIX.cells.npy and, where they are there,
-// PREFIX.globals.npy, .labels.npy and .paths.txt. Without paths an image is called PREFIX:17.
+// Grids on disk as `diml embed` writes them: PREFIX.cells.npy, or feature maps of a network, and,
+// where they are there, PREFIX.globals.npy, .labels.npy and .paths.txt. Without paths an image is
+// called PREFIX:17.
 class EmbeddingSource {
  public:
-  explicit EmbeddingSource(const std::string& prefix);
+  explicit EmbeddingSource(const std::string& prefix, CellLayout layout = CellLayout::automatic);
 
   std::size_t size() const { return paths_.size(); }
-  std::size_t cells_per_grid() const { return cells_.shape()[1]; }
-  std::size_t dim() const { return cells_.shape()[2]; }
+  std::size_t cells_per_grid() const { return cells_.cells_per_grid(); }
+  std::size_t dim() const { return cells_.dim(); }
+  std::size_t rows() const { return cells_.rows(); }             // 0: unknown
+  const std::string& layout() const { return cells_.layout(); }  // as it was understood
   const std::string& path_of(std::size_t image) const { return paths_[image]; }
   const std::string& label_of(std::size_t image) const { return labels_[image]; }
 
   // One grid, of any scale, into a set that makes it a unit one.
-  void read(std::size_t image, GridSet& grids, std::size_t place) const;
+  void read(std::size_t image, GridSet& grids, std::size_t place) const {
+    cells_.read(image, 1, grids, place);
+  }
 
  private:
-  NpyFile cells_;
-  std::unique_ptr<NpyFile> globals_;  // null: means of the cells
+  CellFiles cells_;
   std::vector<std::string> paths_;
   std::vector<std::string> labels_;
 };

@@ -2,28 +2,18 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "diml/evaluate.h"
 #include "diml/grid.h"
 #include "diml/matcher.h"
 #include "diml/progress.h"
+#include "engine/cell_files.h"
 
 namespace diml {
 
 // Arrays on disk that become what the library computes with. What does not fit is refused with the
 // file's name and the remedy.
-
-// How the values of an array of cells lie.
-enum class CellLayout : std::uint8_t {
-  automatic,       // "auto": by the shape; refused where the shape does not tell
-  cells_last,      // "nrd": [images, cells, dimensions]
-  channels_first,  // "nchw": [images, dimensions, rows, columns], as PyTorch's feature maps
-  channels_last,   // "nhwc": [images, rows, columns, dimensions]
-};
-CellLayout cell_layout_from(std::string_view name);
-const char* name_of(CellLayout layout);
 
 struct GridFiles {
   std::string cells;      // .npy float, of any layout

@@ -470,7 +470,7 @@ struct GalleryAnswer {
     fields("dim", dim);
     fields("type", type, "Of the numbers in a grid");
     fields("photos", photos, "Whether photos can be sent");
-    fields("changes", changes, "Whether images can be added and deleted");
+    fields("changes", changes, "Whether the one who asks may add, change and delete images");
     fields("originals", originals, "Whether photos are shown from their files");
     fields("exact", exact, "Whether there is exact transport");
     fields("crop", crop, "Side of the network's crop over the photo's short side; 1 if unknown");

@@ -16,7 +16,8 @@ struct Call {
   std::int64_t id = -1;  // if the route has {id}
   std::string content_type;
   std::string body;
-  std::string known_tag;  // If-None-Match
+  std::string known_tag;    // If-None-Match
+  bool may_change = false;  // whether the one who asks may change items here
   Patience patience;
 };
 

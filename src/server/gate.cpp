@@ -67,17 +67,17 @@ Admitted admit(const Head& head, const ServerParams& params, Keys& keys,
   }
   admitted.route = route;
   if (is_page || route->words.access == Access::open) return admitted;
+  bool reads_only = false;
   if (needs_token) {
     const Keys::Holder holder = keys.holder(head.header("authorization"), client);
     admitted.token = holder.name;
-    if (route->words.access == Access::change && holder.rights == TokenRights::read) {
-      throw Refusal(403, "this token may read only: items need one that may write");
-    }
+    reads_only = holder.rights == TokenRights::read;
   }
-  if (route->words.access == Access::change && params.changes == ItemChanges::refused) {
-    throw Refusal(403, "this server is read-only: items cannot be added, changed or deleted");
-  }
-  return admitted;
+  admitted.may_change = !reads_only && params.changes == ItemChanges::allowed;
+  if (route->words.access != Access::change || admitted.may_change) return admitted;
+  throw Refusal(403, reads_only
+                         ? "this token may read only: items need one that may write"
+                         : "this server is read-only: items cannot be added, changed or deleted");
 }
 
 }  // namespace diml::server

@@ -14,6 +14,7 @@ struct Admitted {
   const Route* route = nullptr;  // null for files of the page
   std::int64_t id = -1;          // the value of {id}
   std::string token{};           // the name of the one that was shown
+  bool may_change = false;       // whether a request to change items would be admitted
 };
 
 // Admits or refuses a request by its head, before its body is read: the host's name, the token and

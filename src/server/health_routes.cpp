@@ -64,7 +64,7 @@ LimitsAnswer limits_of(const ServerLimits& limits) {
           .metadata_values = kMetadataLimits.values};
 }
 
-Answered<GalleryAnswer> about_gallery(Service& service, const Call&, const NoFields&) {
+Answered<GalleryAnswer> about_gallery(Service& service, const Call& call, const NoFields&) {
   const GridFormat& format = service.gallery->format();
   const ServerParams& params = service.params;
   const GridShape shape = shape_of_cells(format.cells_per_grid);
@@ -77,7 +77,7 @@ Answered<GalleryAnswer> about_gallery(Service& service, const Call&, const NoFie
   answer.dim = format.dim;
   answer.type = name_of(format.type);
   answer.photos = service.embedder != nullptr;
-  answer.changes = params.changes == ItemChanges::allowed;
+  answer.changes = call.may_change;
   answer.originals = params.originals == Originals::shown;
   answer.exact = is_available(Backend::exact);
   answer.crop = crop_of(format);

@@ -106,6 +106,7 @@ void HttpServer::take_head(Visit& visit, const std::string& text) {
   exchange.route = admitted.route;
   exchange.call.id = admitted.id;
   exchange.token = std::move(admitted.token);
+  exchange.call.may_change = admitted.may_change;
   exchange.call.known_tag = head.header("if-none-match");
   if (exchange.route == nullptr) {
     exchange.name = head.path();

@@ -58,7 +58,7 @@ TrainPlan plan_of(const TrainConfig& config, const SamplerParams& asked, const T
   plan.held_out_classes = data.held_out_classes;
   plan.held_out_images = data.held_out_images;
   plan.among_training = data.among_training;
-  plan.shortfall = data.shortfall;
+  plan.left_out = data.left_out;
   const bool validates = config.evaluate.select == "val";
   plan.split = validates ? "val" : "test";
   plan.best_by = "P@1 at K=" + std::to_string(config.evaluate.rerank.back()) + " on " +

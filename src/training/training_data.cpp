@@ -53,7 +53,7 @@ TrainingData load_training_data(const TrainConfig& config) {
   std::map<std::int64_t, std::int64_t> trained;
   const Dataset train = load_dataset(config.dataset.name, config.dataset.root, Split::train);
   if (train.own_photos) data.orientation = Orientation::exif;
-  data.shortfall = train.shortfall;
+  data.left_out = left_out_of(train, config.dataset.root);
   const auto unlabelled = std::count_if(train.samples.begin(), train.samples.end(),
                                         [](const Sample& sample) { return sample.label < 0; });
   if (unlabelled > 0) {
@@ -85,6 +85,11 @@ TrainingData load_training_data(const TrainConfig& config) {
     judged = load_dataset(config.dataset.name, config.dataset.root, Split::test);
   }
   hold_out(judged, train, held_out, data);
+  if (data.judged.without_role > 0) {
+    data.left_out.push_back(config.dataset.root + ": " + std::to_string(data.judged.without_role) +
+                            " held-out images take no part in the evaluation: they are neither "
+                            "queries nor in the gallery");
+  }
   return data;
 }
 

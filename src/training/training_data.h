@@ -23,7 +23,7 @@ struct TrainingData {
   std::size_t held_out_images = 0;
   bool among_training = false;  // a single held-out class is searched among training images too
   Orientation orientation = Orientation::as_stored;  // of the training photos
-  std::string shortfall{};                           // Dataset::shortfall
+  std::vector<std::string> left_out{};               // a line for each reason
 };
 
 TrainingData load_training_data(const TrainConfig& config);

@@ -105,6 +105,42 @@ TEST_F(CalibrateModel, AGalleryOfTheModelIsSearchedWithIt) {
             std::string::npos);
 }
 
+TEST_F(CalibrateModel, SaysWhatItLeavesOut) {
+  for (std::size_t i = 0; i < kTest; ++i)
+    put_photo(i, std::string("photos/") + "abcdef"[i / 2] + "/deep/" + std::to_string(i) + ".jpg");
+  put_photo(0, "photos/loose.jpg");
+  put_text("photos/a/raw.cr2", "raw");
+  const auto calibrate = [&](const Arguments& more) {
+    Arguments call = {
+        "calibrate", "--model", "small.safetensors", "--dataset", "folder",   "--root", "photos",
+        "--grids",   "2",       "--lambdas",         "0.05",      "--depths", "2",      "--folds",
+        "2"};
+    call.insert(call.end(), more.begin(), more.end());
+    return run(call);
+  };
+  const ProgramResult half = calibrate({});
+  ASSERT_EQ(half.exit_code, 0) << half.err;
+  for (const char* said : {"photos: 1 picture is left out: 1 .cr2", "photos: 1 photo is left out",
+                           "photos: 6 of 12 images, those of the train split"}) {
+    EXPECT_NE(half.err.find(said), std::string::npos) << said << " in " << half.err;
+  }
+  const ProgramResult all = calibrate({"--split", "all", "--json", "-"});
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_EQ(Json::parse(all.out).at("images"), kTest);
+  EXPECT_EQ(Json::parse(all.out).at("unlabelled"), 1);
+  EXPECT_NE(calibrate({"--split", "all"}).out.find("1 image is without a label and took no part"),
+            std::string::npos);
+  for (std::size_t i = 0; i < 20; ++i)
+    put_photo(i % kTest, "ten/" + std::to_string(i / 2) + "/" + std::to_string(i) + ".jpg");
+  const ProgramResult held_out =
+      run({"calibrate", "--model", "small.safetensors", "--dataset", "folder", "--root", "ten",
+           "--split", "all", "--held-out", "--grids", "2", "--lambdas", "0.05", "--depths", "2",
+           "--folds", "2"});
+  EXPECT_NE(held_out.err.find("ten: 4 of these 20 images, those of the 2 held-out classes"),
+            std::string::npos)
+      << held_out.err;
+}
+
 TEST_F(CalibrateModel, KeepsNothingThatIsForAnotherProjection) {
   expect_refused({"calibrate", "--model", "small.safetensors", "--dataset", "critters", "--root",
                   "critters", "--no-projection", "--out", "d.safetensors"},

@@ -107,6 +107,18 @@ TEST_F(Experiments, AreTrainedEvaluatedAndReported) {
   EXPECT_TRUE(fs::exists(at("docs/results/critters-two.csv")));
 }
 
+TEST_F(Experiments, SayWhatTheDataSetLeavesOut) {
+  fs::create_directories(at("photos"));
+  fs::copy(at("critters/images"), at("photos"), fs::copy_options::recursive);
+  for (const char* name : {"photos/loose.jpg", "photos/raw.cr2"}) write_bytes(at(name), "x");
+  const std::string plan = run_well({"experiments", "run", "tables/two.yaml", "--dataset", "folder",
+                                     "--root", "photos", "--results", "results", "--dry-run"});
+  EXPECT_NE(plan.find("photos: 1 picture is left out: 1 .cr2"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("photos: 1 photo is left out: it lies in no folder of a class"),
+            std::string::npos)
+      << plan;
+}
+
 TEST_F(Experiments, RunSideBySide) {
   const ProgramResult result = run(run_tables({"--jobs", "2"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;

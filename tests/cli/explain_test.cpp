@@ -29,6 +29,14 @@ class Explain : public PhotoFolder {
   }
 };
 
+TEST_F(Explain, AnEvaluationSaysWhichSplitItTakes) {
+  const ProgramResult result = run(judge({"--grid", "2", "--pairs", "10", "--curve-pairs", "0"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_NE(result.err.find("critters: 12 of 24 images, those of the test split; --split all"),
+            std::string::npos)
+      << result.err;
+}
+
 TEST_F(Explain, WritesAllKindsOfFilesAtOnce) {
   run_well(explain({"--out", "w.json", "--out", "w.html", "--out", "w.svg", "--out", "w.png",
                     "--out", "w.pdf"}));

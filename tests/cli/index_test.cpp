@@ -38,6 +38,65 @@ TEST_F(IndexCommand, HelpsWithAnExampleForEachWord) {
   EXPECT_NE(run_well({"search", "--help"}).find("diml search"), std::string::npos);
 }
 
+TEST_F(IndexCommand, FeatureMapsInEveryLayoutBuildTheSameGalleryAndAskTheSame) {
+  const NpyFile file(at("c.cells.npy"));
+  std::vector<float> cells(file.count());
+  file.read_floats(0, cells);
+  std::vector<float> planes(cells.size());
+  for (std::size_t i = 0; i < kImages; ++i) {
+    for (std::size_t k = 0; k < 4 * kDim; ++k) {
+      planes[(i * kDim + k % kDim) * 4 + k / kDim] = cells[i * 4 * kDim + k];
+    }
+  }
+  const auto put = [&](const char* prefix, const std::vector<std::size_t>& shape,
+                       const std::vector<float>& values) {
+    NpyWriter writer(at(std::string(prefix) + ".cells.npy"), ArrayType::float32, shape);
+    writer.append(values);
+    writer.commit();
+    for (const char* part : {".labels.npy", ".paths.txt"}) {
+      if (std::filesystem::exists(at("c") + part))
+        std::filesystem::copy(at("c") + part, at(prefix) + part);
+    }
+  };
+  put("nrd", {kImages, 4, kDim}, cells);
+  put("nchw", {kImages, kDim, 2, 2}, planes);
+  put("nhwc", {kImages, 2, 2, kDim}, cells);
+  for (const char* prefix : {"nchw", "nhwc"}) {
+    const std::string name = prefix;
+    const ProgramResult built = run({"index", "build", name + ".g", "--embeddings", name});
+    ASSERT_EQ(built.exit_code, 0) << built.err;
+    EXPECT_NE(built.err.find(".cells.npy: ["), std::string::npos) << built.err;
+    EXPECT_NE(built.err.find("4 cells of 16 dimensions"), std::string::npos) << built.err;
+  }
+  run_well({"index", "build", "nrd.g", "--embeddings", "nrd"});
+  const std::vector<std::string> wanted = exported("nrd.g");
+  // Names of images without paths begin with the prefix.
+  for (const char* gallery : {"nchw.g", "nhwc.g"}) {
+    EXPECT_EQ(exported(gallery)[0], wanted[0]) << gallery;
+    EXPECT_EQ(exported(gallery)[1], wanted[1]) << gallery;
+  }
+  const auto hits = [&](const Arguments& more) {
+    Json all = Json::array();
+    const Json found = json_of(joined({"search", "nrd.g", "--top", "5", "--embeddings"}, more));
+    for (const Json& query : found.at("queries")) all.push_back(query.at("hits"));
+    return all;
+  };
+  const Json of_cells = hits({"nrd"});
+  EXPECT_EQ(of_cells.size(), kImages);
+  EXPECT_EQ(hits({"nchw"}), of_cells);
+  EXPECT_EQ(hits({"nhwc", "--layout", "nhwc"}), of_cells);
+  EXPECT_EQ(run({"search", "nrd.g", "--embeddings", "nhwc", "--layout", "nhwc"}).err, "");
+  // Its four rows, four columns and four dimensions are not told apart by the shape.
+  put("cube", {kImages, 4, 4, 4}, cells);
+  expect_refused({"index", "build", "cube.g", "--embeddings", "cube"},
+                 {"cube.cells.npy", "--layout", ".transpose(0, 2, 3, 1)"});
+  // Dimensions before cells: the doubt is told with the remedy.
+  put("turned", {kImages, kDim, 4}, planes);
+  EXPECT_NE(run({"index", "build", "turned.g", "--embeddings", "turned"})
+                .err.find("transpose it with .transpose(0, 2, 1)"),
+            std::string::npos);
+}
+
 TEST_F(IndexCommand, SearchesByIdWithScoresThatAddUp) {
   run_well(build({"--type", "float32"}));
   const Json found = json_of({"search", "g", "--id", "7,3", "--top", "5"});

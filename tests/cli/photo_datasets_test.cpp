@@ -82,6 +82,29 @@ TEST_F(PhotoDatasets, AFolderIsTakenWholeAndWhatASplitLeavesOutIsTold) {
 #endif
 }
 
+TEST_F(PhotoDatasets, NestedAndLoosePhotosOfAFolderAreTakenLikeThoseOfASync) {
+  put_classes();
+  put_photo(8, "data/a/day 1/8.jpg");
+  put_photo(9, "data/9.jpg");
+  run_well(embed_data("folder"));
+  EXPECT_EQ(words_in("e.labels.npy"), (Words{"a", "a", "a", "b", "b", "c", "c", "d", "d", ""}));
+  EXPECT_EQ(lines_in("e.paths.txt")[2], "data/a/day 1/8.jpg");
+  EXPECT_EQ(evaluated_photos(data("folder")).at("unlabelled"), 1);
+  const ProgramResult half = run(embed_data("folder", {"--split", "test"}));
+  EXPECT_NE(half.err.find("data: 1 photo is left out: it lies in no folder of a class\n"),
+            std::string::npos)
+      << half.err;
+#if DIML_HAS_GALLERY
+  Arguments build = {"index", "build", "g", "--model", "small.safetensors"};
+  for (const std::string& more : data("folder")) build.push_back(more);
+  EXPECT_NE(run_well(build).find("10 images added"), std::string::npos);
+  const Json plan =
+      Json::parse(run_well({"index", "sync", "g", "data", "--dry-run", "--json", "-"}));
+  EXPECT_EQ(plan.at("added"), 0);
+  EXPECT_EQ(plan.at("removed"), 0);
+#endif
+}
+
 TEST_F(PhotoDatasets, TheListsOfSopAreFollowed) {
   put_classes();
   const std::string heading = "image_id class_id super_class_id path\n";
@@ -127,6 +150,17 @@ TEST_F(PhotoDatasets, NumbersOfATableStayTheNumbersThatTheyAre) {
 }
 
 #if DIML_HAS_GALLERY
+TEST_F(PhotoDatasets, AGallerySaysHowManyImagesOfATableAreQueriesAlone) {
+  put_classes();
+  put_text("data/images.csv",
+           "label,path,is_query,is_gallery\nx,a/0.jpg,1,0\nx,a/1.jpg,1,0\nx,b/2.jpg,1,1\n");
+  Arguments build = {"index", "build", "g", "--model", "small.safetensors"};
+  for (const std::string& more : data("csv")) build.push_back(more);
+  const ProgramResult built = run(build);
+  EXPECT_NE(built.out.find("1 images added"), std::string::npos) << built.out;
+  EXPECT_NE(built.err.find("data: 2 images are for queries alone"), std::string::npos) << built.err;
+}
+
 TEST_F(PhotoDatasets, AGalleryOfAFolderHasTheFoldersNamesAsLabels) {
   put_classes();
   fs::rename(at("data/b"), at("data/mops \xC3\xA4"));

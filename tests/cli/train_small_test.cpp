@@ -100,6 +100,19 @@ TEST_F(SmallFolder, ProgramsReadWhatWasHeldOutAndChosen) {
   EXPECT_EQ(plan.at("chosen"), Json::parse(R"({"sampler.batch": "6"})"));
 }
 
+TEST_F(SmallFolder, SaysWhichPhotosItDoesNotTakeAndWhy) {
+  put_photos(6);
+  fs::copy(at("photos/a/0.jpg"), at("photos/loose.jpg"));
+  write_bytes(at("photos/b/raw.cr2"), "raw");
+  const ProgramResult result = run(train_photos("run", {"epochs=1"}, {"--json", "t.json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(says(result.err, "photos: 1 picture is left out: 1 .cr2 cannot be read"))
+      << result.err;
+  EXPECT_TRUE(says(result.err, "photos: 1 photo is left out: it lies in no folder of a class\n"))
+      << result.err;
+  EXPECT_EQ(Json::parse(bytes_of(at("t.json"))).at("plan").at("left_out").size(), 2u);
+}
+
 TEST_F(SmallFolder, WithOneClassToTrainOnIsRefused) {
   put_photos(2);
   expect_refused(train_photos("run"), {"photos: has 1 class to train on", "3 or more"});

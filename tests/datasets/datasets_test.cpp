@@ -20,6 +20,39 @@ TEST_F(FolderDataset, AClassIsAFolderInAlphabeticalOrder) {
   EXPECT_EQ(load_dataset("folder", root(), Split::test).samples.front().label, 2);
 }
 
+TEST_F(FolderDataset, FoldersInAClassBelongToItAndLoosePhotosHaveNoClass) {
+  for (const char* name : {"ant/x.jpg", "ant/day 1/a.jpg", "ant/day 1/raw/b.cr2",
+                           "bee/deep/er/y.jpg", "loose.jpg", "loose.cr2", "zebra crossing.png"})
+    write(name, "x");
+  const Dataset all = load_dataset("folder", root(), Split::all);
+  EXPECT_EQ(all.class_names, (std::vector<std::string>{"ant", "bee"}));
+  std::vector<std::pair<std::string, std::int64_t>> taken;
+  for (const Sample& sample : all.samples)
+    taken.emplace_back(sample.path.substr(root().size() + 1), sample.label);
+  EXPECT_EQ(taken, (std::vector<std::pair<std::string, std::int64_t>>{{"ant/day 1/a.jpg", 0},
+                                                                      {"ant/x.jpg", 0},
+                                                                      {"bee/deep/er/y.jpg", 1},
+                                                                      {"loose.jpg", -1},
+                                                                      {"zebra crossing.png", -1}}));
+  EXPECT_EQ(all.unreadable.at(".cr2"), 2u);
+  EXPECT_EQ(left_out_of(all, "R").size(), 1u);
+  // Classes are split: photos of none are in neither half.
+  for (const Split split : {Split::train, Split::test}) {
+    const Dataset half = load_dataset("folder", root() + "/", split);
+    for (const Sample& sample : half.samples) EXPECT_GE(sample.label, 0) << sample.path;
+    EXPECT_EQ(half.in_other_splits + half.samples.size(), 3u);
+    EXPECT_EQ(half.without_class, 2u);
+    ASSERT_EQ(left_out_of(half, "R").size(), 2u);
+    EXPECT_EQ(left_out_of(half, "R").back(),
+              "R: 2 photos are left out: they lie in no folder of a class");
+  }
+}
+
+TEST_F(FolderDataset, OfLoosePhotosAloneIsRefused) {
+  write("loose.jpg", "x");
+  expect_refused("folder", "one folder per class");
+}
+
 TEST_F(FolderDataset, SaysWhatItWants) {
   expect_refused("folder", "one folder per class");
   EXPECT_THROW(load_dataset("folder", root() + "/missing", Split::all), Error);

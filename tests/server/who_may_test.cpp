@@ -121,6 +121,13 @@ TEST_F(WhoMay, TokensHaveRightsAndNames) {
   EXPECT_EQ(status_with("touch", "GET", "/v1/items"), 200);
   EXPECT_EQ(last().token, "boss");
   EXPECT_EQ(status_with("look", "DELETE", "/v1/items/1"), 403);
+  // The page shows what the token may do.
+  HttpClient visitor = client();
+  for (const auto& [secret, may] : {std::pair{"look", false}, {"touch", true}}) {
+    const auto about =
+        visitor.get("/v1/gallery", {{"Authorization", std::string("Bearer ") + secret}});
+    EXPECT_EQ(nlohmann::json::parse(about->body).at("changes"), may) << secret;
+  }
   EXPECT_TRUE(gallery_->snapshot()->contains(1));
   EXPECT_EQ(status_with("touch", "DELETE", "/v1/items/1"), 200);
   EXPECT_EQ(status_with("other", "GET", "/v1/items"), 401);
