@@ -161,10 +161,15 @@ class GridStore {
   // Throws, and removes nothing, where one of them does not exist.
   virtual void remove(std::span<const std::int64_t> ids) = 0;
 
-  // Bytes that the store occupies, and those of them that are free for reuse.
+  // Bytes that the store occupies, those of them that are free for reuse, and how many it can
+  // occupy as this process has opened it.
   struct Space {
     std::uint64_t used = 0;
     std::uint64_t free = 0;
+    std::uint64_t most = 0;  // 0: no limit of its own
+
+    // More than 90 % are in use: time to do something about it.
+    bool is_nearly_full() const { return most > 0 && used - free > most / 10 * 9; }
   };
   virtual Space space() const = 0;
 };

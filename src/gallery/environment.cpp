@@ -2,17 +2,15 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <condition_variable>
 #include <filesystem>
 #include <map>
-#include <mutex>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/system_error.h"
 #include "diml/error.h"
+#include "lmdb_error.h"
 
 namespace diml::gallery {
 namespace {
@@ -23,88 +21,9 @@ namespace fs = std::filesystem;
 // read. If the system refuses, half of it is tried, and so on.
 constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kFewestAddresses = std::size_t{1} << 30;
-constexpr unsigned kMostReaders = 1022;
 constexpr off_t kLockBytes = 65536;  // enough for the table of readers
-constexpr const char* kRestore =
-    ": the file is damaged: take a copy from a backup, or build the gallery again";
 constexpr std::array<const char*, kTables> kTableNames = {"about", "items", "globals", "paths",
                                                           "changes"};
-
-MDB_val value_of(Bytes bytes) { return {bytes.size(), const_cast<std::byte*>(bytes.data())}; }
-
-Bytes bytes_of(const MDB_val& value) {
-  return {static_cast<const std::byte*>(value.mv_data), value.mv_size};
-}
-
-// "room": the parameter of errors that only more room for the gallery mends.
-Error full_disk(const Environment& environment, int code) {
-  const Error error = system_error(environment.data_file() + ": cannot be written", code);
-  return {
-      error.kind(),
-      error.what() +
-          std::string(": free some disk space and repeat the call; everything before it is kept"),
-      "room"};
-}
-
-// Neither on the disk nor for a file of this process (ulimit -f).
-bool has_no_room(const Environment& environment) {
-  constexpr std::uintmax_t kLittle = std::uintmax_t{1} << 20;
-  std::error_code unknown;
-  const fs::space_info space = fs::space(environment.folder(), unknown);
-  if (!unknown && space.available < kLittle) return true;
-  rlimit most{};
-  if (::getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return false;
-  const std::uintmax_t bytes = fs::file_size(environment.data_file(), unknown);
-  return !unknown && bytes + kLittle > most.rlim_cur;
-}
-
-// code: one of LMDB's, or an errno.
-Error error_of(int code, const Environment& environment) {
-  using enum ErrorKind;
-  const std::string& folder = environment.folder();
-  switch (code) {
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      return full_disk(environment, code);
-    case EIO:
-      // Also LMDB's code for an incomplete write.
-      if (has_no_room(environment)) return full_disk(environment, ENOSPC);
-      return with_context(system_error(environment.data_file() + ": cannot be written", code), "",
-                          ": the disk fails, see the system's log; everything before is kept");
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      if (environment.access() == StoreAccess::write) {
-        const Error error = system_error(folder + ": cannot be written", code);
-        // Not a matter of who asks once it was open for writing.
-        return {environment.is_open() ? out_of_resources : error.kind(), error.what(), "read_only"};
-      }
-      return with_context(system_error(folder + ": cannot be opened", code), "",
-                          ": readers need the permission to read data.mdb");
-    case MDB_MAP_FULL:
-    case MDB_MAP_RESIZED:
-      return {out_of_resources,
-              folder + ": is larger than the address space of this process: raise ulimit -v",
-              "room"};
-    case MDB_READERS_FULL:
-      return {out_of_resources, folder + ": has " + std::to_string(kMostReaders) +
-                                    " readers already: wait until some of them have ended"};
-    case MDB_INVALID:
-    case MDB_VERSION_MISMATCH:
-      return {
-          code == MDB_INVALID ? damaged : unsupported,
-          environment.data_file() + ": is not a gallery of this version of diml: build a new one"};
-    case MDB_CORRUPTED:
-    case MDB_PAGE_NOTFOUND:
-    case MDB_PANIC:
-    case MDB_BAD_TXN:
-      return {damaged, environment.data_file() +
-                           ": is damaged: take a copy from a backup, or build the gallery again"};
-    default:  // LMDB's own codes are negative
-      return {code > 0 ? kind_of_errno(code) : internal, folder + ": " + mdb_strerror(code)};
-  }
-}
 
 // LMDB maps its table of readers and writes into it: on a full disk that would end the process. So
 // the disk space is allocated first. All other errors are reported when the file is opened.
@@ -125,14 +44,32 @@ bool may_lock(const std::string& path) {
   return true;
 }
 
-// The open galleries of this process, by canonical path.
+FileId id_of(const struct stat& file) { return {file.st_dev, file.st_ino}; }
+
+std::optional<FileId> id_of(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0) return std::nullopt;
+  return id_of(file);
+}
+
+bool is_unchanged(const struct stat& a, const struct stat& b) {
+  return a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+         a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+// The open galleries of this process. An entry whose object is gone is still being closed.
 struct Registry {
+  struct Entry {
+    std::weak_ptr<Environment> environment;
+    std::optional<FileId> lock;
+  };
   std::mutex mutex;
-  std::map<std::string, std::weak_ptr<Environment>> open;
+  std::condition_variable closed;
+  std::map<FileId, Entry> open;  // by data.mdb
 };
 
 Registry& registry() {
-  static Registry all;
+  static Registry& all = *new Registry;  // outlives every gallery
   return all;
 }
 
@@ -140,22 +77,37 @@ Registry& registry() {
 
 std::shared_ptr<Environment> Environment::open(const std::string& folder, StoreAccess access,
                                                Wanted wanted) {
-  std::error_code unknown;
-  const std::string place = fs::weakly_canonical(folder, unknown).string();
   Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
-  std::weak_ptr<Environment>& known = all.open[place];
-  if (std::shared_ptr<Environment> there = known.lock()) {
-    if (access == StoreAccess::write && there->access() == StoreAccess::read) {
+  std::shared_ptr<Environment> found;  // outlives the lock, which its destructor takes
+  std::unique_lock lock(all.mutex);
+  const std::optional<FileId> data = id_of(folder + "/data.mdb");
+  const std::optional<FileId> locks = id_of(folder + "/lock.mdb");
+  // Closing a file drops the locks that this process has on it, also those of another opening.
+  all.closed.wait(lock, [&] {
+    const auto known = data ? all.open.find(*data) : all.open.end();
+    if (known == all.open.end()) return true;
+    found = known->second.environment.lock();
+    return found != nullptr;
+  });
+  if (found) {
+    if (access == StoreAccess::write && found->access() == StoreAccess::read) {
       throw Error(ErrorKind::conflict,
                   folder + ": is open in this process for reading only: open it for writing first");
     }
-    return there;
+    return found;
+  }
+  for (const auto& [id, entry] : all.open) {
+    if (!locks || entry.lock != locks) continue;
+    throw Error(ErrorKind::conflict,
+                folder +
+                    ": data.mdb was replaced while its lock.mdb is in use: put the whole "
+                    "folder in place, with a lock.mdb of its own or none",
+                "reopen");
   }
   // The constructor is private, so that a file is never opened twice.
-  std::shared_ptr<Environment> fresh(new Environment(folder, access, wanted));
-  known = fresh;
-  return fresh;
+  found.reset(new Environment(folder, access, wanted));
+  all.open[found->id_] = {found, id_of(folder + "/lock.mdb")};
+  return found;
 }
 
 Environment::Environment(std::string folder, StoreAccess access, Wanted wanted)
@@ -163,6 +115,11 @@ Environment::Environment(std::string folder, StoreAccess access, Wanted wanted)
   try {
     if (wanted == Wanted::existing) expect_whole_head();
     open_file();
+    struct stat file {};
+    int descriptor = -1;
+    check(mdb_env_get_fd(env_, &descriptor));
+    if (::fstat(descriptor, &file) != 0) check(errno);
+    id_ = id_of(file);
     expect_whole_file();
     if (wanted == Wanted::existing) expect_whole_pages();
     int dead = 0;
@@ -175,7 +132,15 @@ Environment::Environment(std::string folder, StoreAccess access, Wanted wanted)
   }
 }
 
-Environment::~Environment() { mdb_env_close(env_); }
+Environment::~Environment() {
+  mdb_env_close(env_);
+  Registry& all = registry();
+  {
+    const std::lock_guard lock(all.mutex);
+    all.open.erase(id_);
+  }
+  all.closed.notify_all();
+}
 
 void Environment::open_file() {
   check(take_room_for_lock(folder_ + "/lock.mdb"));
@@ -206,46 +171,119 @@ void Environment::expect_whole_file() const {
   std::error_code failed;
   const std::uintmax_t bytes = fs::file_size(data_file(), failed);
   if (!failed && info.me_last_pgno > 1 && bytes < (info.me_last_pgno + 1) * stat.ms_psize) {
-    throw Error(
-        ErrorKind::damaged,
-        data_file() + ": is truncated: take a copy from a backup, or build the gallery again");
+    throw Error(ErrorKind::damaged, data_file() + ": is truncated" + remedy_of_damage(folder_));
   }
 }
 
 void Environment::expect_whole_head() const {
-  const std::optional<std::string> fault = fault_of_head(data_file());
-  if (fault) throw Error(ErrorKind::damaged, data_file() + ": " + *fault + kRestore);
+  const std::optional<std::string> fault = fault_of_head(MappedFile(data_file()).bytes());
+  if (!fault) return;
+  throw Error(ErrorKind::damaged, data_file() + ": " + *fault + remedy_of_damage(folder_));
 }
 
-// A state that writers overtake is looked at anew: with a lock that happens only between the start
-// of the reader and the first look at the file.
+// With a lock, writers overtake a state only between the start of the reader and the first look at
+// the file. Without one, a page may be written while it is looked at.
 void Environment::expect_whole_pages() const {
-  constexpr int kTries = 8;
-  WalkResult walked{WalkEnd::overtaken};
-  for (int k = 0; k < kTries && walked.end != WalkEnd::whole; ++k) {
+  WalkResult looked{WalkEnd::overtaken};
+  for (int k = 0; k < kLooks && looked.end != WalkEnd::whole; ++k) {
     MDB_txn* txn = nullptr;
     check(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn));
-    try {
-      walked = walk_pages(data_file(), mdb_txn_id(txn), WalkDepth::structure);
-    } catch (...) {
-      mdb_txn_abort(txn);
-      throw;
-    }
-    mdb_txn_abort(txn);
-    if (walked.end == WalkEnd::damaged && locks_) break;
+    const std::unique_ptr<MDB_txn, decltype(&mdb_txn_abort)> reader(txn, mdb_txn_abort);
+    looked = look_at(mdb_txn_id(txn));
+    if (looked.end == WalkEnd::damaged && locks_) break;
   }
-  if (walked.end == WalkEnd::damaged) {
-    throw Error(ErrorKind::damaged, data_file() + ": " + walked.fault + kRestore);
+  expect_whole(looked);
+}
+
+void Environment::expect_whole(const WalkResult& last_look) const {
+  if (last_look.end == WalkEnd::damaged) {
+    throw Error(ErrorKind::damaged,
+                data_file() + ": " + last_look.fault + remedy_of_damage(folder_));
   }
-  if (walked.end == WalkEnd::overtaken) {
+  if (last_look.end == WalkEnd::overtaken) {
     throw Error(ErrorKind::conflict,
                 folder_ + ": was changed all the time while it was checked: repeat the call");
   }
 }
 
-std::string Environment::fault_of_pages(MDB_txn* txn, WalkDepth depth) const {
-  const WalkResult walked = walk_pages(data_file(), mdb_txn_id(txn), depth);
-  return walked.end == WalkEnd::damaged ? "data.mdb: " + walked.fault + kRestore : "";
+struct stat Environment::state_in_place() const {
+  struct stat file {};
+  if (::stat(data_file().c_str(), &file) != 0 || id_of(file) != id_) throw replaced_error(folder_);
+  return file;
+}
+
+WalkResult Environment::look_at(std::uint64_t state) const {
+  constexpr int kShare = 20;  // of the time, one part may go to files that change without a commit
+  constexpr std::size_t kStates = 16;
+  const std::lock_guard lock(mutex_);
+  const struct stat now = state_in_place();
+  const bool unchanged = writing_ || is_unchanged(now, seen_);
+  const auto start = Clock::now();
+  const bool later = start < next_walk_ && now.st_size >= seen_.st_size;
+  if (whole_.contains(state) && (unchanged || later)) return {};
+  WalkResult walked = walk_pages(MappedFile(data_file()).bytes(), state, WalkDepth::structure);
+  if (walked.end != WalkEnd::whole) return walked;
+  if (!unchanged) next_walk_ = Clock::now() + kShare * (Clock::now() - start);
+  seen_ = now;
+  whole_.insert(state);
+  if (whole_.size() > kStates) whole_.erase(whole_.begin());
+  return walked;
+}
+
+void Environment::begin_writing() const {
+  const std::lock_guard lock(mutex_);
+  // What others did before is looked at now: later on it could not be told from our own writing.
+  if (is_unchanged(state_in_place(), seen_)) writing_ = true;
+}
+
+void Environment::end_writing(std::uint64_t state) const {
+  const std::lock_guard lock(mutex_);
+  if (!writing_) return;
+  writing_ = false;
+  struct stat now {};
+  if (::stat(data_file().c_str(), &now) == 0) seen_ = now;
+  if (state != 0) whole_.insert(state);
+}
+
+std::string Environment::fault_of_pages(std::uint64_t state, WalkDepth depth) const {
+  const WalkResult walked = walk_pages(MappedFile(data_file()).bytes(), state, depth);
+  if (walked.end != WalkEnd::damaged) return "";
+  return "data.mdb: " + walked.fault + remedy_of_damage(folder_);
+}
+
+// LMDB maps whole pages of the system; larger ones of a file may begin between them.
+void Environment::learn_map(const std::byte* small_record) const {
+  if (page_size_ > static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) return;
+  const std::byte* page =
+      small_record - reinterpret_cast<std::uintptr_t>(small_record) % page_size_;
+  map_ = page - number_of_page(page) * page_size_;
+}
+
+void Environment::expect_freeable(Bytes record, std::uint64_t state) const {
+  const std::byte* map = map_;
+  if (map != nullptr) {
+    const auto place = reinterpret_cast<std::uintptr_t>(record.data());
+    const auto first = reinterpret_cast<std::uintptr_t>(map);
+    if (place < first || place >= first + map_bytes_) return;  // written by this transaction
+    const std::size_t offset = place - first;
+    if (offset % page_size_ != kPageHead) return;  // on a page of the tree
+    const std::byte* head = record.data() - kPageHead;
+    const std::uint64_t needed = pages_for(record.size(), page_size_);
+    if (number_of_page(head) != offset / page_size_ || flags_of_page(head) != kOverflow ||
+        count_of_pages(head) < needed) {
+      throw Error(ErrorKind::damaged,
+                  data_file() + ": page " + std::to_string(offset / page_size_) +
+                      ": is not the first page of the record that refers to it" +
+                      remedy_of_damage(folder_));
+    }
+    if (count_of_pages(head) == needed) return;
+  }
+  // More pages than it needs: only all records together tell whether that is right.
+  const std::lock_guard lock(mutex_);
+  if (whole_heads_ == state) return;
+  const std::string fault = fault_of_pages(state, WalkDepth::everything);
+  if (!fault.empty()) throw Error(ErrorKind::damaged, folder_ + ": " + fault);
+  whole_heads_ = state;
 }
 
 void Environment::open_tables(Wanted wanted) {
@@ -270,103 +308,16 @@ void Environment::open_tables(Wanted wanted) {
     check(code);
   }
   check(mdb_txn_commit(txn));
+  MDB_envinfo info;
+  MDB_stat stat;
+  check(mdb_env_info(env_, &info));
+  check(mdb_env_stat(env_, &stat));
+  map_bytes_ = info.me_mapsize;
+  page_size_ = stat.ms_psize;
 }
 
 void Environment::check(int code) const {
-  if (code != 0) throw error_of(code, *this);
-}
-
-Transaction::Transaction(std::shared_ptr<Environment> environment, StoreAccess access)
-    : environment_(std::move(environment)) {
-  if (access == StoreAccess::write && environment_->access() == StoreAccess::read) {
-    throw Error(environment_->folder() + ": is open for reading only");
-  }
-  environment_->check(mdb_txn_begin(environment_->get(), nullptr,
-                                    access == StoreAccess::read ? MDB_RDONLY : 0U, &txn_));
-}
-
-// Without a lock, writers do not know of this reader. LMDB never overwrites a page that the last
-// two commits could see, so this snapshot is whole as long as at most one commit came after it, and
-// everything that was read before this check is as it was committed.
-void Transaction::expect_unchanged() const {
-  if (environment_->locks()) return;
-  MDB_envinfo info;
-  environment_->check(mdb_env_info(environment_->get(), &info));
-  if (info.me_last_txnid <= mdb_txn_id(txn_) + 1) return;
-  throw Error(ErrorKind::conflict,
-              environment_->folder() +
-                  ": was changed while it was read without a lock: repeat the call, or allow this "
-                  "user to write to lock.mdb (chmod a+rw)");
-}
-
-Transaction::~Transaction() {
-  if (txn_ != nullptr) mdb_txn_abort(txn_);
-}
-
-std::optional<Bytes> Transaction::find(Table table, Bytes key) const {
-  MDB_val wanted = value_of(key);
-  MDB_val found;
-  const int code = mdb_get(txn_, environment_->table(table), &wanted, &found);
-  expect_unchanged();
-  if (code == MDB_NOTFOUND) return std::nullopt;
-  environment_->check(code);
-  return bytes_of(found);
-}
-
-void Transaction::put(Table table, Bytes key, Bytes value, unsigned flags) {
-  MDB_val at = value_of(key);
-  MDB_val what = value_of(value);
-  environment_->check(mdb_put(txn_, environment_->table(table), &at, &what, flags));
-}
-
-void Transaction::put(Table table, Bytes key, Bytes value) { put(table, key, value, 0U); }
-
-void Transaction::append(Table table, Bytes key, Bytes value) {
-  put(table, key, value, MDB_APPEND);
-}
-
-bool Transaction::remove(Table table, Bytes key) {
-  MDB_val wanted = value_of(key);
-  const int code = mdb_del(txn_, environment_->table(table), &wanted, nullptr);
-  if (code == MDB_NOTFOUND) return false;
-  environment_->check(code);
-  return true;
-}
-
-std::size_t Transaction::count(Table table) const {
-  MDB_stat stat;
-  environment_->check(mdb_stat(txn_, environment_->table(table), &stat));
-  return stat.ms_entries;
-}
-
-void Transaction::commit() {
-  MDB_txn* ending = txn_;
-  txn_ = nullptr;  // freed by LMDB, also on failure
-  environment_->check(mdb_txn_commit(ending));
-}
-
-Cursor::Cursor(const Transaction& transaction, Table table) : transaction_(transaction) {
-  const Environment& environment = transaction_.environment();
-  environment.check(mdb_cursor_open(transaction_.get(), environment.table(table), &cursor_));
-}
-
-Cursor::~Cursor() { mdb_cursor_close(cursor_); }
-
-bool Cursor::next() { return move({}, started_ ? MDB_NEXT : MDB_FIRST); }
-
-bool Cursor::seek(Bytes key) { return move(key, MDB_SET_RANGE); }
-
-bool Cursor::move(Bytes wanted, MDB_cursor_op operation) {
-  MDB_val key = value_of(wanted);
-  MDB_val value;
-  const int code = mdb_cursor_get(cursor_, &key, &value, operation);
-  started_ = true;
-  transaction_.expect_unchanged();
-  if (code == MDB_NOTFOUND) return false;
-  transaction_.environment().check(code);
-  key_ = bytes_of(key);
-  value_ = bytes_of(value);
-  return true;
+  if (code != 0) throw lmdb_error(code, folder_, access_, is_open_);
 }
 
 }  // namespace diml::gallery

@@ -1,26 +1,42 @@
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
-#include <span>
+#include <set>
 #include <string>
 
 #include <lmdb.h>
+#include <sys/stat.h>
 
 #include "diml/grid_store.h"
 #include "page_walk.h"
+#include "pages.h"
+#include "slow_sums.h"
 
 namespace diml::gallery {
-
-using Bytes = std::span<const std::byte>;
 
 // The tables of a gallery. Keys of items, globals and changes are ids or revisions, most
 // significant byte first. Galleries of an older diml have no table of changes until something is
 // written.
 enum class Table : std::uint8_t { about, items, globals, paths, changes };
 constexpr std::size_t kTables = 5;
+
+// Before a state that writers change all the time is given up.
+constexpr int kLooks = 8;
+
+// A file, whatever its name is now.
+struct FileId {
+  dev_t device = 0;
+  ino_t inode = 0;
+  auto operator<=>(const FileId&) const = default;
+};
 
 // An open LMDB file. A process must not open a file twice: open() returns the existing object.
 class Environment {
@@ -40,23 +56,47 @@ class Environment {
   bool has(Table table) const { return table != Table::changes || has_changes_; }
   // Whether writers know of the readers of this process; false where lock.mdb cannot be written.
   bool locks() const { return locks_; }
-  // Opening has ended well: what fails from here on is not a matter of the caller's choice.
-  bool is_open() const { return is_open_; }
   std::string data_file() const { return folder_ + "/data.mdb"; }
+  SlowSums& slow_sums(Table table) const { return slow_sums_[static_cast<std::size_t>(table)]; }
 
-  // The first fault of the pages of the state that `txn` reads, with the remedy; "" for none.
-  std::string fault_of_pages(MDB_txn* txn, WalkDepth depth) const;
+  // Throws where the folder holds another file than the one that is open here.
+  void expect_in_place() const { (void)state_in_place(); }
+
+  // To be called before the pages of a state are used, until it says that they are whole: each time
+  // with a new reader. state: the transaction that wrote it. Looks at its pages where others than
+  // this process wrote it, or something has changed the file since.
+  WalkResult look_at(std::uint64_t state) const;
+  // Throws where such looks end with something else.
+  void expect_whole(const WalkResult& last_look) const;
+
+  // The first fault of the pages of a state, with the remedy; "" for none.
+  std::string fault_of_pages(std::uint64_t state, WalkDepth depth) const;
+
+  // Where LMDB has mapped the file is known once a small record of it is.
+  bool knows_map() const { return map_ != nullptr; }
+  void learn_map(const std::byte* small_record) const;
+  // Throws where the record, of the given state, lies on pages whose first one is damaged: LMDB
+  // believes it when it frees them.
+  void expect_freeable(Bytes record, std::uint64_t state) const;
+
+  // Around each writing transaction, so that its own writing is not taken for that of others.
+  // state: what was committed; 0 for nothing.
+  void begin_writing() const;
+  void end_writing(std::uint64_t state) const;
 
   // On an error code, throws with the folder's name and the remedy.
   void check(int code) const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   Environment(std::string folder, StoreAccess access, Wanted wanted);
   void open_file();
   void open_tables(Wanted wanted);
   void expect_whole_head() const;
   void expect_whole_file() const;
   void expect_whole_pages() const;
+  struct stat state_in_place() const;
 
   std::string folder_;
   StoreAccess access_;
@@ -64,7 +104,19 @@ class Environment {
   MDB_dbi tables_[kTables] = {};
   bool has_changes_ = true;
   bool locks_ = true;
-  bool is_open_ = false;
+  bool is_open_ = false;  // opening has ended well
+  FileId id_;
+  std::size_t page_size_ = 0;
+  std::size_t map_bytes_ = 0;
+  mutable std::atomic<const std::byte*> map_ = nullptr;
+  mutable std::array<SlowSums, kTables> slow_sums_;
+
+  mutable std::mutex mutex_;               // guards the members below
+  mutable std::set<std::uint64_t> whole_;  // states whose pages were looked at, the latest few
+  mutable std::uint64_t whole_heads_ = 0;  // a state whose large records were looked at, too
+  mutable struct stat seen_ {};            // the file, when that was done
+  mutable Clock::time_point next_walk_{};  // because of a file that changes
+  mutable bool writing_ = false;           // this process is, and no other can be
 };
 
 // Reads; writes take effect with commit().
@@ -77,8 +129,11 @@ class Transaction {
 
   MDB_txn* get() const { return txn_; }
   const Environment& environment() const { return *environment_; }
+  // The state that it reads or changes: the transaction that wrote it.
+  std::uint64_t state() const;
 
-  // Values are views into the file, valid until the transaction ends.
+  // Values are views into the file, valid until the transaction ends. put() and remove() throw
+  // where LMDB would follow a damaged page.
   std::optional<Bytes> find(Table table, Bytes key) const;
   void put(Table table, Bytes key, Bytes value);
   void append(Table table, Bytes key, Bytes value);  // key: after all existing ones
@@ -89,9 +144,12 @@ class Transaction {
   void expect_unchanged() const;
 
  private:
+  WalkResult begin();
+  void abort();
   void put(Table table, Bytes key, Bytes value, unsigned flags);
 
   std::shared_ptr<Environment> environment_;
+  StoreAccess access_;
   MDB_txn* txn_ = nullptr;
 };
 
@@ -104,6 +162,7 @@ class Cursor {
   Cursor& operator=(const Cursor&) = delete;
 
   bool next();           // first call: to the first; false after the last
+  bool previous();       // first call, and after the end: to the last; false before the first
   bool seek(Bytes key);  // to the first key >= `key`; false if there is none
   Bytes key() const { return key_; }
   Bytes value() const { return value_; }
@@ -114,6 +173,7 @@ class Cursor {
   const Transaction& transaction_;
   MDB_cursor* cursor_ = nullptr;
   bool started_ = false;
+  bool at_end_ = false;
   Bytes key_;
   Bytes value_;
 };

@@ -5,7 +5,7 @@
 
 #include "diml/error.h"
 #include "lmdb_store.h"
-#include "records.h"
+#include "reading.h"
 
 namespace diml::gallery {
 
@@ -14,49 +14,39 @@ LmdbSnapshot::LmdbSnapshot(std::shared_ptr<Environment> environment, const GridF
       transaction_(environment_, StoreAccess::read),
       format_(format) {}
 
-void LmdbSnapshot::refuse_damaged(std::int64_t id) const {
-  throw Error(ErrorKind::damaged, environment_->folder() + ": item " + std::to_string(id) +
-                                      " is damaged: 'diml index verify " + environment_->folder() +
-                                      "' lists all damaged items");
-}
-
 void LmdbSnapshot::refuse_missing(std::int64_t id) const {
   throw Error(ErrorKind::not_found, environment_->folder() + ": has no item " + std::to_string(id) +
                                         ": 'diml index info' shows which ids exist");
 }
 
-std::uint64_t LmdbSnapshot::revision() const {
-  const auto value = transaction_.find(Table::about, bytes_of(kRevision));
-  return value ? number_in(*value) : 0;
+std::uint64_t LmdbSnapshot::revision() const { return number_of(transaction_, kRevision); }
+
+Description LmdbSnapshot::description() const {
+  const auto record = transaction_.find(Table::about, bytes_of(kDescription));
+  return decode_description(record.value_or(Bytes()), environment_->folder());
 }
 
-std::uint64_t LmdbSnapshot::birth() const {
-  const auto record = transaction_.find(Table::about, bytes_of(kDescription));
-  return decode_description(record.value_or(Bytes()), environment_->folder()).birth;
-}
+std::uint64_t LmdbSnapshot::birth() const { return description().birth; }
 
 std::size_t LmdbSnapshot::size() const { return transaction_.count(Table::globals); }
 
 bool LmdbSnapshot::contains(std::int64_t id) const {
-  return transaction_.find(Table::globals, key_of(id)).has_value();
+  return find_global(transaction_, id).has_value();
 }
 
 std::optional<std::int64_t> LmdbSnapshot::find(const std::string& path) const {
-  const std::string key = path_key(path);
-  const auto value = transaction_.find(Table::paths, bytes_of(key));
-  if (!value) return std::nullopt;
-  return id_of(*value);
+  return find_path(transaction_, path);
 }
 
-Bytes LmdbSnapshot::item_record(std::int64_t id) const {
-  const auto record = transaction_.find(Table::items, key_of(id));
+Bytes LmdbSnapshot::item_record(std::int64_t id, Part part) const {
+  const auto record = find_item(transaction_, id, part);
   if (record) return *record;
-  if (contains(id)) refuse_damaged(id);
+  if (contains(id)) refuse_damaged(*environment_, id);
   refuse_missing(id);
 }
 
 Bytes LmdbSnapshot::global_record(std::int64_t id) const {
-  const auto record = transaction_.find(Table::globals, key_of(id));
+  const auto record = find_global(transaction_, id);
   if (!record) refuse_missing(id);
   return *record;
 }
@@ -64,8 +54,9 @@ Bytes LmdbSnapshot::global_record(std::int64_t id) const {
 Item LmdbSnapshot::item(std::int64_t id) const {
   ItemRecord item;
   GlobalRecord global;
-  if (!decode(item_record(id), item) || !decode(global_record(id), format_.dim, global)) {
-    refuse_damaged(id);
+  if (!decode(item_record(id, Part::texts), item) ||
+      !decode(global_record(id), format_.dim, global)) {
+    refuse_damaged(*environment_, id);
   }
   return {id, std::string(item.path), global.label, std::string(item.metadata),
           source_in(item.source)};
@@ -73,7 +64,7 @@ Item LmdbSnapshot::item(std::int64_t id) const {
 
 std::vector<std::uint8_t> LmdbSnapshot::thumbnail(std::int64_t id) const {
   ItemRecord item;
-  if (!decode(item_record(id), item)) refuse_damaged(id);
+  if (!decode(item_record(id, Part::texts), item)) refuse_damaged(*environment_, id);
   const auto* first = reinterpret_cast<const std::uint8_t*>(item.thumbnail.data());
   return {first, first + item.thumbnail.size()};
 }
@@ -87,14 +78,16 @@ const std::byte* LmdbSnapshot::aligned(Bytes bytes, std::size_t alignment) const
 GridView LmdbSnapshot::grid(std::int64_t id) const {
   ItemRecord item;
   const std::size_t bytes = format_.cells_per_grid * format_.dim * size_of(format_.type);
-  if (!decode(item_record(id), item) || item.cells.size() != bytes) refuse_damaged(id);
+  if (!decode(item_record(id, Part::cells), item) || item.cells.size() != bytes) {
+    refuse_damaged(*environment_, id);
+  }
   return {aligned(item.cells, size_of(format_.type)), format_.type, format_.cells_per_grid,
           format_.dim, global(id)};
 }
 
 const float* LmdbSnapshot::global(std::int64_t id) const {
   GlobalRecord record;
-  if (!decode(global_record(id), format_.dim, record)) refuse_damaged(id);
+  if (!decode(global_record(id), format_.dim, record)) refuse_damaged(*environment_, id);
   return reinterpret_cast<const float*>(aligned(record.global, alignof(float)));
 }
 
@@ -103,13 +96,19 @@ void LmdbSnapshot::visit(std::int64_t first, const Visitor& visitor) const {
   for (bool more = cursor.seek(key_of(first)); more; more = cursor.next()) {
     const std::int64_t id = id_of(cursor.key());
     GlobalRecord global;
-    if (!decode(cursor.value(), format_.dim, global)) refuse_damaged(id);
+    if (!is_intact(transaction_, Table::globals, cursor.key(), cursor.value()) ||
+        !decode(cursor.value(), format_.dim, global)) {
+      refuse_damaged(*environment_, id);
+    }
     if (!visitor(id, global.label, global.global.data())) return;
   }
 }
 
 std::optional<StoreChanges> LmdbSnapshot::changes_since(std::uint64_t revision) const {
-  if (!environment_->has(Table::changes)) return std::nullopt;
+  // Those of older formats have no checksum.
+  if (!environment_->has(Table::changes) || description().version < kSealedNumbers) {
+    return std::nullopt;
+  }
   StoreChanges all;
   std::set<std::int64_t> removed;
   std::set<std::int64_t> updated;
@@ -119,12 +118,12 @@ std::optional<StoreChanges> LmdbSnapshot::changes_since(std::uint64_t revision) 
   for (bool more = cursor.seek(key_of(static_cast<std::int64_t>(expected))); more;
        more = cursor.next()) {
     if (id_of(cursor.key()) != static_cast<std::int64_t>(expected)) return std::nullopt;
-    const std::vector<std::int64_t> numbers = decode_numbers(cursor.value());
-    if (numbers.empty()) return std::nullopt;
-    if (expected == revision + 1) all.first_new_id = numbers[0];
-    for (std::size_t k = 1; k < numbers.size(); ++k) {
-      const bool was_updated = numbers[k] < 0;
-      const std::int64_t id = was_updated ? ~numbers[k] : numbers[k];
+    const auto numbers = decode_numbers(cursor.key(), cursor.value());
+    if (!numbers || numbers->empty()) return std::nullopt;
+    if (expected == revision + 1) all.first_new_id = numbers->front();
+    for (std::size_t k = 1; k < numbers->size(); ++k) {
+      const bool was_updated = (*numbers)[k] < 0;
+      const std::int64_t id = was_updated ? ~(*numbers)[k] : (*numbers)[k];
       if (id < all.first_new_id) (was_updated ? updated : removed).insert(id);
     }
     ++expected;

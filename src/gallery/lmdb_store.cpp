@@ -9,7 +9,8 @@
 #include "base/system_error.h"
 #include "diml/error.h"
 #include "diml/gallery.h"
-#include "records.h"
+#include "lmdb_error.h"
+#include "reading.h"
 #include "reopening_store.h"
 #include "search/item_metadata.h"
 #include "writers_turn.h"
@@ -19,13 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::uint64_t number_of(const Transaction& transaction, std::string_view name) {
-  const auto value = transaction.find(Table::about, bytes_of(name));
-  return value ? number_in(*value) : 0;
-}
-
 void set_number(Transaction& transaction, std::string_view name, std::uint64_t number) {
-  transaction.put(Table::about, bytes_of(name), number_record(number));
+  transaction.put(Table::about, bytes_of(name), encode_number(name, number));
 }
 
 // A reader that is more than this many revisions behind reads everything again.
@@ -34,11 +30,37 @@ constexpr std::uint64_t kRemembered = 65536;
 void next_revision(Transaction& transaction, std::span<const std::int64_t> change) {
   const std::uint64_t revision = number_of(transaction, kRevision) + 1;
   set_number(transaction, kRevision, revision);
-  transaction.append(Table::changes, key_of(static_cast<std::int64_t>(revision)),
-                     encode_numbers(change));
+  const auto key = key_of(static_cast<std::int64_t>(revision));
+  transaction.append(Table::changes, key, encode_numbers(key, change));
   if (revision > kRemembered) {
     transaction.remove(Table::changes, key_of(static_cast<std::int64_t>(revision - kRemembered)));
   }
+}
+
+// Numbers of older formats have no checksum: those that contradict the records get none now.
+void seal_numbers(Transaction& transaction, const std::string& folder) {
+  const std::uint64_t revision = number_of(transaction, kRevision);
+  const std::uint64_t next = number_of(transaction, kNextId);
+  const auto last_key = [&](Table table) {
+    Cursor cursor(transaction, table);
+    return cursor.previous() ? id_of(cursor.key()) : -1;
+  };
+  const std::int64_t last = std::max(last_key(Table::items), last_key(Table::globals));
+  const std::int64_t change = last_key(Table::changes);
+  if (static_cast<std::int64_t>(next) <= last ||
+      (change >= 0 && static_cast<std::int64_t>(revision) != change)) {
+    throw Error(ErrorKind::damaged,
+                folder + ": its revision or its next id is damaged" + remedy_of_damage(folder));
+  }
+  set_number(transaction, kRevision, revision);
+  set_number(transaction, kNextId, next);
+  // Whoever follows the gallery reads it as a whole, once.
+  std::vector<std::int64_t> old;
+  {
+    Cursor cursor(transaction, Table::changes);
+    while (cursor.next()) old.push_back(id_of(cursor.key()));
+  }
+  for (const std::int64_t one : old) transaction.remove(Table::changes, key_of(one));
 }
 
 // An older diml must not read records that it does not know: it would call them damaged.
@@ -47,6 +69,7 @@ void raise_version(Transaction& transaction, const std::string& folder) {
   Description description =
       decode_description(transaction.find(Table::about, key).value_or(Bytes()), folder);
   if (description.version == kFormatVersion) return;
+  if (description.version < kSealedNumbers) seal_numbers(transaction, folder);
   description.version = kFormatVersion;
   transaction.put(Table::about, key, encode(key, description));
 }
@@ -60,7 +83,7 @@ bool remove_path(Transaction& transaction, std::int64_t id) {
   if (record && decode(*record, item)) {
     const std::string key = path_key(std::string(item.path));
     const auto named = transaction.find(Table::paths, bytes_of(key));
-    if (named && id_of(*named) == id) {
+    if (named && id_of_path(*named) == id) {
       return transaction.remove(Table::paths, bytes_of(key));
     }
   }
@@ -68,7 +91,7 @@ bool remove_path(Transaction& transaction, std::int64_t id) {
   {
     Cursor cursor(transaction, Table::paths);
     while (key.empty() && cursor.next()) {
-      if (id_of(cursor.value()) != id) continue;
+      if (id_of_path(cursor.value()) != id) continue;
       key.assign(reinterpret_cast<const char*>(cursor.key().data()), cursor.key().size());
     }
   }
@@ -170,13 +193,13 @@ std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const G
     const NewItem& item = items[i];
     expect_label(item.label, item.path);
     const std::string named = path_key(item.path);
-    if (const auto there = transaction.find(Table::paths, bytes_of(named))) {
+    if (const auto there = find_path(transaction, item.path)) {
       if (duplicates == Duplicates::refuse) {
         throw Error(ErrorKind::conflict,
                     item.path + ": is in the gallery already: replace it, or leave it out",
                     "duplicates");
       }
-      change.push_back(id_of(*there));
+      change.push_back(*there);
       remove_item(transaction, change.back());
     }
     const auto id = static_cast<std::int64_t>(next++);
@@ -192,7 +215,7 @@ std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const G
     transaction.append(Table::items, key, encode(key, record));
     const GlobalRecord global{item.label, std::as_bytes(std::span(grid.global, grid.dim))};
     transaction.append(Table::globals, key, encode(key, global));
-    transaction.put(Table::paths, bytes_of(named), key);
+    transaction.put(Table::paths, bytes_of(named), encode_path(bytes_of(named), id));
     ids.push_back(id);
   }
   set_number(transaction, kNextId, next);
@@ -203,20 +226,17 @@ std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const G
 
 void LmdbStore::update_item(Transaction& transaction, const ItemUpdate& update) const {
   const std::array<std::byte, 8> key = key_of(update.id);
-  const auto stored = transaction.find(Table::items, key);
-  const auto vector = transaction.find(Table::globals, key);
+  // A new checksum over damaged bytes would hide the damage.
+  const auto stored = find_item(transaction, update.id, Part::all);
+  const auto vector = find_global(transaction, update.id);
   if (!stored && !vector) {
     throw Error(ErrorKind::not_found,
                 name() + ": has no item " + std::to_string(update.id) + ": nothing was changed");
   }
   ItemRecord item;
   GlobalRecord global;
-  // A new checksum over damaged bytes would hide the damage.
-  if (!stored || !vector || !is_intact(key, *stored) || !is_intact(key, *vector) ||
-      !decode(*stored, item) || !decode(*vector, format_.dim, global)) {
-    throw Error(ErrorKind::damaged, name() + ": item " + std::to_string(update.id) +
-                                        " is damaged: 'diml index verify " + name() +
-                                        "' lists all damaged items");
+  if (!stored || !vector || !decode(*stored, item) || !decode(*vector, format_.dim, global)) {
+    refuse_damaged(*environment_, update.id);
   }
   const std::string path(item.path);
   // The records are encoded before anything is written: they are views into the file.
@@ -251,6 +271,7 @@ void LmdbStore::update(std::span<const ItemUpdate> updates) {
 void LmdbStore::remove(std::span<const std::int64_t> ids) {
   if (ids.empty()) return;
   Transaction transaction(environment_, StoreAccess::write);
+  raise_version(transaction, name());
   std::vector<std::int64_t> change = {static_cast<std::int64_t>(number_of(transaction, kNextId))};
   std::unordered_set<std::int64_t> done;
   for (const std::int64_t id : ids) {
@@ -283,7 +304,8 @@ GridStore::Space LmdbStore::space() const {
     in_use += of_table.ms_branch_pages + of_table.ms_leaf_pages + of_table.ms_overflow_pages;
   }
   const std::uint64_t pages = info.me_last_pgno + 1;
-  return {pages * stat.ms_psize, (pages - std::min(pages, in_use)) * stat.ms_psize};
+  return {pages * stat.ms_psize, (pages - std::min(pages, in_use)) * stat.ms_psize,
+          info.me_mapsize};
 }
 
 void LmdbStore::await_writers_turn() const {

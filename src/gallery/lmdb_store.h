@@ -7,6 +7,7 @@
 
 #include "diml/grid_store.h"
 #include "environment.h"
+#include "records.h"
 
 namespace diml::gallery {
 
@@ -29,11 +30,11 @@ class LmdbSnapshot final : public GridSnapshot {
   StoreFaults verify(const Progress& progress) const override;
 
  private:
-  Bytes item_record(std::int64_t id) const;
+  Description description() const;
+  Bytes item_record(std::int64_t id, Part part) const;
   Bytes global_record(std::int64_t id) const;
   // The bytes themselves if they are aligned to `alignment`, otherwise a copy.
   const std::byte* aligned(Bytes bytes, std::size_t alignment) const;
-  [[noreturn]] void refuse_damaged(std::int64_t id) const;
   [[noreturn]] void refuse_missing(std::int64_t id) const;
 
   std::shared_ptr<Environment> environment_;

@@ -1,112 +1,16 @@
 #include "page_walk.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <span>
 #include <vector>
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "base/system_error.h"
+#include "pages.h"
 
 namespace diml::gallery {
 namespace {
 
-using Bytes = std::span<const std::byte>;
-
-// The layout of LMDB's files on 64-bit machines, version 1.
-constexpr std::uint32_t kMagic = 0xBEEFC0DE;
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kPageHead = 16;
-constexpr std::size_t kNodeHead = 8;
-constexpr std::size_t kTableRecord = 48;
-constexpr std::size_t kLongestKey = 511;
-constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
-constexpr std::uint16_t kBranch = 1, kLeaf = 2, kOverflow = 4, kMeta = 8;
-constexpr std::uint16_t kLarge = 1, kSubTable = 2;  // flags of a node
-constexpr std::uint16_t kIntegerKeys = 8;           // flag of the free list
 constexpr unsigned kDeepest = 32;
-
-template <class Number>
-Number at(const std::byte* bytes, std::size_t offset) {
-  Number number;
-  std::memcpy(&number, bytes + offset, sizeof(number));
-  return number;
-}
-
-struct TableRecord {
-  std::uint32_t page_size;
-  std::uint16_t flags, depth;
-  std::uint64_t branches, leaves, overflows, entries, root;
-};
-
-TableRecord table_at(const std::byte* bytes) {
-  return {at<std::uint32_t>(bytes, 0),  at<std::uint16_t>(bytes, 4),  at<std::uint16_t>(bytes, 6),
-          at<std::uint64_t>(bytes, 8),  at<std::uint64_t>(bytes, 16), at<std::uint64_t>(bytes, 24),
-          at<std::uint64_t>(bytes, 32), at<std::uint64_t>(bytes, 40)};
-}
-
-struct Meta {
-  std::uint64_t number;
-  std::uint16_t flags;
-  std::uint32_t magic, version;
-  TableRecord free, main;
-  std::uint64_t last_page, txn;
-};
-
-Meta meta_at(const std::byte* page) {
-  const std::byte* meta = page + kPageHead;
-  return {at<std::uint64_t>(page, 0),   at<std::uint16_t>(page, 10),
-          at<std::uint32_t>(meta, 0),   at<std::uint32_t>(meta, 4),
-          table_at(meta + 24),          table_at(meta + 24 + kTableRecord),
-          at<std::uint64_t>(meta, 120), at<std::uint64_t>(meta, 128)};
-}
-constexpr std::size_t kMetaBytes = kPageHead + 136;
-
-// The file, mapped for reading.
-class MappedFile {
- public:
-  explicit MappedFile(const std::string& path) {
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) throw system_error(path + ": cannot be opened", errno);
-    struct stat found {};
-    const int failed = ::fstat(file, &found);
-    size_ = failed == 0 ? static_cast<std::size_t>(found.st_size) : 0;
-    if (size_ > 0) map_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file, 0);
-    const int code = errno;
-    ::close(file);
-    if (map_ == MAP_FAILED) throw system_error(path + ": cannot be mapped", code);
-  }
-  ~MappedFile() {
-    if (map_ != nullptr && map_ != MAP_FAILED) ::munmap(map_, size_);
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
-
-  Bytes bytes() const { return {static_cast<const std::byte*>(map_), size_}; }
-
- private:
-  void* map_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-struct Fault {
-  std::uint64_t page;
-  const char* what;
-};
-
-std::string text_of(const Fault& fault) {
-  return "page " + std::to_string(fault.page) + ": " + fault.what;
-}
-
-bool is_page_size(std::uint64_t size) {
-  return size >= 256 && size <= 65536 && (size & (size - 1)) == 0;
-}
 
 int compare(Bytes a, Bytes b) {
   const int order = std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
@@ -133,12 +37,12 @@ class Walker {
     for (const TableRecord& table : tables_) walk_table(table, Kind::records, meta_.main.root);
     walk_table(meta_.free, Kind::free, here);
     for (const std::uint64_t page : free_) own(page, 1, "is in use and in the list of free pages");
-    if (depth_ == WalkDepth::everything) {
-      const auto lost = std::find(owned_.begin(), owned_.end(), false);
-      if (lost != owned_.end()) {
-        throw Fault{static_cast<std::uint64_t>(lost - owned_.begin()),
-                    "is neither in use nor in the list of free pages"};
-      }
+    const auto lost = std::count(owned_.begin(), owned_.end(), false);
+    if (static_cast<std::uint64_t>(lost) != spare_) {
+      const auto first = std::find(owned_.begin(), owned_.end(), false);
+      if (first == owned_.end()) throw Fault{here, "the counts of its tables are wrong"};
+      throw Fault{static_cast<std::uint64_t>(first - owned_.begin()),
+                  "is neither in use nor in the list of free pages"};
     }
     return pages_;
   }
@@ -147,12 +51,6 @@ class Walker {
   enum class Kind : std::uint8_t { main, records, free };
   struct Counts {
     std::uint64_t branches = 0, leaves = 0, overflows = 0, entries = 0;
-  };
-  struct Node {
-    std::size_t offset, size;
-    std::uint16_t flags;
-    std::uint64_t number;  // a page (branch), or the size of the value (leaf)
-    Bytes key;
   };
 
   const std::byte* page(std::uint64_t number) const {
@@ -184,6 +82,7 @@ class Walker {
         counts.entries != table.entries) {
       throw Fault{from, "the counts of a table are not those of its pages"};
     }
+    spare_ += table.overflows - counts.overflows;
   }
 
   // Keys of the page are in [low, high); empty: no bound.
@@ -193,12 +92,12 @@ class Walker {
     ++pages_;
     const std::byte* bytes = page(number);
     const bool is_leaf = level == 1;
-    if (at<std::uint64_t>(bytes, 0) != number) throw Fault{number, "has another page's number"};
-    if (at<std::uint16_t>(bytes, 10) != (is_leaf ? kLeaf : kBranch)) {
+    if (number_of_page(bytes) != number) throw Fault{number, "has another page's number"};
+    if (flags_of_page(bytes) != (is_leaf ? kLeaf : kBranch)) {
       throw Fault{number, "is of another kind than its tree needs"};
     }
     ++(is_leaf ? counts.leaves : counts.branches);
-    const std::vector<Node> nodes = nodes_of(number, bytes, is_leaf);
+    const std::vector<Node> nodes = nodes_of(number, {bytes, page_size_}, is_leaf);
     if (nodes.size() < (is_leaf || kind == Kind::free ? 1U : 2U)) {
       throw Fault{number, "has too few entries"};
     }
@@ -212,55 +111,6 @@ class Walker {
               n + 1 < nodes.size() ? nodes[n + 1].key : high, counts);
       }
     }
-  }
-
-  // The entries of a page. Together they fill its upper part without a gap.
-  std::vector<Node> nodes_of(std::uint64_t number, const std::byte* bytes, bool is_leaf) const {
-    const std::size_t lower = at<std::uint16_t>(bytes, 12);
-    const std::size_t upper = at<std::uint16_t>(bytes, 14);
-    if (lower < kPageHead || lower % 2 != 0 || lower > upper || upper > page_size_) {
-      throw Fault{number, "its bounds are wrong"};
-    }
-    const std::size_t most = ((page_size_ - kPageHead) / 2 & ~std::size_t{1}) - 2;
-    std::vector<Node> nodes;
-    std::vector<std::pair<std::size_t, std::size_t>> places;
-    for (std::size_t k = 0; k < (lower - kPageHead) / 2; ++k) {
-      const std::size_t offset = at<std::uint16_t>(bytes, kPageHead + 2 * k);
-      if (offset < upper || offset % 2 != 0 || offset + kNodeHead > page_size_) {
-        throw Fault{number, "an entry lies outside of the page"};
-      }
-      const std::byte* node = bytes + offset;
-      const std::size_t key_size = at<std::uint16_t>(node, 6);
-      Node one{offset,
-               kNodeHead + key_size,
-               at<std::uint16_t>(node, 4),
-               at<std::uint16_t>(node, 0) | std::uint64_t{at<std::uint16_t>(node, 2)} << 16,
-               {}};
-      if (is_leaf) {
-        const bool large = (one.flags & kLarge) != 0;
-        if (large != (one.size + one.number > most)) {
-          throw Fault{number, "the size of a record is wrong"};
-        }
-        one.size += large ? sizeof(std::uint64_t) : static_cast<std::size_t>(one.number);
-      } else {
-        one.number |= std::uint64_t{one.flags} << 32;
-      }
-      if (key_size > kLongestKey || one.size > page_size_ - offset ||
-          (key_size == 0 && (is_leaf || k > 0))) {
-        throw Fault{number, "an entry lies outside of the page"};
-      }
-      one.key = Bytes(node + kNodeHead, key_size);
-      places.emplace_back(offset, one.size + one.size % 2);
-      nodes.push_back(one);
-    }
-    std::sort(places.begin(), places.end());
-    std::size_t end = upper;
-    for (const auto& [offset, size] : places) {
-      if (offset != end) throw Fault{number, "its entries overlap or leave gaps"};
-      end += size;
-    }
-    if (end != page_size_) throw Fault{number, "its entries overlap or leave gaps"};
-    return nodes;
   }
 
   static bool is_before(Bytes a, Bytes b, Kind kind) {
@@ -300,7 +150,7 @@ class Walker {
     }
     if ((node.flags & kLarge) != 0) {
       const auto first = at<std::uint64_t>(value, 0);
-      std::uint64_t count = (kPageHead - 1 + node.number) / page_size_ + 1;
+      std::uint64_t count = pages_for(node.number, page_size_);
       const bool reads = depth_ == WalkDepth::everything || kind == Kind::free;
       if (reads) count = overflow_pages(first, count);
       own(first, count, "is referred to twice");
@@ -315,9 +165,8 @@ class Walker {
       throw Fault{first, "is referred to and lies outside of the file"};
     }
     const std::byte* head = page(first);
-    const auto count = at<std::uint32_t>(head, 12);
-    if (at<std::uint64_t>(head, 0) != first || at<std::uint16_t>(head, 10) != kOverflow ||
-        count < needed) {
+    const std::uint32_t count = count_of_pages(head);
+    if (number_of_page(head) != first || flags_of_page(head) != kOverflow || count < needed) {
       throw Fault{first, "is not the first page of the record that refers to it"};
     }
     return count;
@@ -345,6 +194,7 @@ class Walker {
   std::size_t page_size_;
   WalkDepth depth_;
   std::vector<bool> owned_;  // pages that something refers to
+  std::uint64_t spare_ = 0;  // pages of large records that were not looked at
   std::vector<TableRecord> tables_;
   std::vector<std::uint64_t> free_;
   std::uint64_t pages_ = 0;
@@ -352,9 +202,7 @@ class Walker {
 
 }  // namespace
 
-std::optional<std::string> fault_of_head(const std::string& path) {
-  const MappedFile mapped(path);
-  const Bytes file = mapped.bytes();
+std::optional<std::string> fault_of_head(Bytes file) {
   if (file.size() < kMetaBytes) return std::nullopt;
   const Meta first = meta_at(file.data());
   if (first.magic != kMagic || first.version != kVersion) return std::nullopt;
@@ -376,11 +224,10 @@ std::optional<std::string> fault_of_head(const std::string& path) {
   return std::nullopt;
 }
 
-WalkResult walk_pages(const std::string& path, std::uint64_t txn, WalkDepth depth) {
-  const MappedFile mapped(path);
-  const Bytes file = mapped.bytes();
+WalkResult walk_pages(Bytes file, std::uint64_t txn, WalkDepth depth) {
   WalkResult result;
   if (txn == 0) return result;  // nothing was written yet
+  if (file.size() < kMetaBytes) return {WalkEnd::damaged, text_of({0, "is cut off"})};
   const std::size_t page_size = meta_at(file.data()).free.page_size;
   const std::size_t place = txn & 1;
   if (!is_page_size(page_size) || file.size() < 2 * page_size) {

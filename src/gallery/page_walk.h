@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "pages.h"
+
 namespace diml::gallery {
 
 // LMDB follows the numbers in its pages without a check: a damaged one ends the process, or the
@@ -15,7 +17,7 @@ enum class WalkDepth : std::uint8_t { structure, everything };
 
 // The first fault of the two meta pages, which LMDB uses when it opens the file; none where they
 // are whole, and where this is no file of LMDB at all: LMDB reports that itself.
-std::optional<std::string> fault_of_head(const std::string& path);
+std::optional<std::string> fault_of_head(Bytes file);
 
 enum class WalkEnd : std::uint8_t { whole, damaged, overtaken };
 struct WalkResult {
@@ -25,6 +27,6 @@ struct WalkResult {
 };
 
 // txn: the state to look at. A reader of that state must be open, so that its pages stay.
-WalkResult walk_pages(const std::string& path, std::uint64_t txn, WalkDepth depth);
+WalkResult walk_pages(Bytes file, std::uint64_t txn, WalkDepth depth);
 
 }  // namespace diml::gallery

@@ -7,7 +7,9 @@
 
 #include "base/label_words.h"
 #include "base/sha256.h"
+#include "checksum.h"
 #include "diml/error.h"
+#include "lmdb_error.h"
 
 namespace diml::gallery {
 namespace {
@@ -15,9 +17,14 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kChecksum = sizeof(std::uint64_t);
-constexpr std::uint32_t kFiveParts = 0x80000000U;  // in the first size of an item
+// In the first size of an item.
+constexpr std::uint32_t kFiveParts = 0x80000000U;
+constexpr std::uint32_t kTwoChecksums = 0x40000000U;
+constexpr std::size_t kFiveSizes = 5 * sizeof(std::uint32_t);
+constexpr std::size_t kCells = kChecksum + kFiveSizes + kChecksum;  // where they begin, in format 3
 // Added to the length of a label: integer labels are never that low.
 constexpr std::int64_t kWords = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kQuickWords = kWords + (std::int64_t{1} << 32);
 
 template <class Number>
 void append_number(std::vector<std::byte>& record, Number number) {
@@ -39,8 +46,7 @@ void append_bytes(std::vector<std::byte>& record, Bytes bytes) {
   record.insert(record.end(), bytes.begin(), bytes.end());
 }
 
-// The first eight bytes of the SHA-256.
-std::uint64_t checksum_of(Bytes key, Bytes rest) {
+std::uint64_t slow_checksum(Bytes key, Bytes rest) {
   Sha256 sha;
   for (const Bytes part : {key, rest}) {
     sha.update({reinterpret_cast<const std::uint8_t*>(part.data()), part.size()});
@@ -48,11 +54,29 @@ std::uint64_t checksum_of(Bytes key, Bytes rest) {
   return std::stoull(sha.hex().substr(0, 2 * kChecksum), nullptr, 16);
 }
 
+std::uint64_t quick_checksum(Bytes key, Bytes rest) { return checksum(rest, checksum(key)); }
+
+void put_number(std::vector<std::byte>& record, std::size_t place, std::uint64_t number) {
+  for (std::size_t b = 0; b < sizeof(number); ++b) {
+    record[place + b] = static_cast<std::byte>(number >> (8 * b));
+  }
+}
+
+// record: with room for the checksum.
 std::vector<std::byte> sealed(Bytes key, std::vector<std::byte> record) {
-  const std::uint64_t checksum = checksum_of(key, Bytes(record).subspan(kChecksum));
-  const std::array<std::byte, 8> bytes = number_record(checksum);
-  std::copy(bytes.begin(), bytes.end(), record.begin());
+  put_number(record, 0, quick_checksum(key, Bytes(record).subspan(kChecksum)));
   return record;
+}
+
+bool is_sealed(Bytes key, Bytes record) {
+  return record.size() >= kChecksum &&
+         stored_checksum(record) == quick_checksum(key, record.subspan(kChecksum));
+}
+
+// Of an item of format 3, without its cells.
+std::uint64_t checksum_of_texts(Bytes key, Bytes record, std::size_t cells) {
+  const std::uint64_t head = checksum(record.subspan(kChecksum, kCells - kChecksum), checksum(key));
+  return checksum(record.subspan(kCells + cells), head);
 }
 
 std::string_view text_of(Bytes bytes) {
@@ -87,35 +111,80 @@ std::string path_key(const std::string& path) {
   return sha.hex();
 }
 
-std::uint64_t number_in(Bytes value) {
-  return value.size() == sizeof(std::uint64_t) ? number_at<std::uint64_t>(value.data()) : 0;
+std::vector<std::byte> encode_number(std::string_view name, std::uint64_t number) {
+  std::vector<std::byte> record(kChecksum);
+  append_number(record, number);
+  return sealed(bytes_of(name), std::move(record));
 }
 
-std::array<std::byte, 8> number_record(std::uint64_t number) {
-  std::array<std::byte, 8> record{};
-  for (std::size_t b = 0; b < record.size(); ++b) {
-    record[b] = static_cast<std::byte>(number >> (8 * b));
-  }
-  return record;
+std::optional<std::uint64_t> decode_number(std::string_view name, Bytes record) {
+  if (record.size() == sizeof(std::uint64_t)) return number_at<std::uint64_t>(record.data());
+  if (record.size() != kChecksum + sizeof(std::uint64_t)) return std::nullopt;
+  if (!is_sealed(bytes_of(name), record)) return std::nullopt;
+  return number_at<std::uint64_t>(record.data() + kChecksum);
 }
 
-std::vector<std::byte> encode_numbers(std::span<const std::int64_t> numbers) {
-  std::vector<std::byte> record;
+std::vector<std::byte> encode_numbers(Bytes key, std::span<const std::int64_t> numbers) {
+  std::vector<std::byte> record(kChecksum);
   for (const std::int64_t number : numbers) append_number(record, number);
-  return record;
+  return sealed(key, std::move(record));
 }
 
-std::vector<std::int64_t> decode_numbers(Bytes record) {
+std::optional<std::vector<std::int64_t>> decode_numbers(Bytes key, Bytes record) {
+  if (!is_sealed(key, record)) return std::nullopt;
   std::vector<std::int64_t> numbers;
-  for (std::size_t at = 0; at + sizeof(std::int64_t) <= record.size(); at += sizeof(std::int64_t)) {
+  constexpr std::size_t kBytes = sizeof(std::int64_t);
+  for (std::size_t at = kChecksum; at + kBytes <= record.size(); at += kBytes) {
     numbers.push_back(number_at<std::int64_t>(record.data() + at));
   }
   return numbers;
 }
 
-bool is_intact(Bytes key, Bytes record) {
-  return record.size() >= kChecksum &&
-         number_at<std::uint64_t>(record.data()) == checksum_of(key, record.subspan(kChecksum));
+std::vector<std::byte> encode_path(Bytes key, std::int64_t id) {
+  std::vector<std::byte> record(kChecksum);
+  append_bytes(record, key_of(id));
+  return sealed(key, std::move(record));
+}
+
+std::int64_t id_of_path(Bytes record) {
+  return id_of(path_has_checksum(record) ? record.subspan(kChecksum) : record);
+}
+
+bool path_has_checksum(Bytes record) { return record.size() == 2 * kChecksum; }
+
+bool is_intact_path(Bytes key, Bytes record) {
+  return path_has_checksum(record) && is_sealed(key, record);
+}
+
+std::uint64_t stored_checksum(Bytes record) {
+  return record.size() < kChecksum ? 0 : number_at<std::uint64_t>(record.data());
+}
+
+bool has_quick_checksum(Table table, Bytes record) {
+  if (table == Table::items && record.size() >= kCells) {
+    return (number_at<std::uint32_t>(record.data() + kChecksum) & kTwoChecksums) != 0;
+  }
+  if (table == Table::globals && record.size() >= 2 * kChecksum) {
+    const auto number = number_at<std::int64_t>(record.data() + kChecksum);
+    return number >= kQuickWords &&
+           number <= kQuickWords + static_cast<std::int64_t>(kLongestLabel);
+  }
+  return false;
+}
+
+bool is_intact(Table table, Bytes key, Bytes record, Part part) {
+  if (record.size() < kChecksum) return false;
+  if (!has_quick_checksum(table, record)) {
+    return stored_checksum(record) == slow_checksum(key, record.subspan(kChecksum));
+  }
+  if (table != Table::items) return is_sealed(key, record);
+  ItemRecord item;
+  if (!decode(record, item)) return false;
+  const bool cells = number_at<std::uint64_t>(record.data() + kChecksum + kFiveSizes) ==
+                     quick_checksum(key, item.cells);
+  if (part == Part::cells) return cells;
+  const bool texts = stored_checksum(record) == checksum_of_texts(key, record, item.cells.size());
+  return texts && (cells || part == Part::texts);
 }
 
 std::string text_of(const std::optional<SourceFile>& source) {
@@ -136,11 +205,13 @@ std::vector<std::byte> encode(Bytes key, const ItemRecord& item) {
                                       item.thumbnail, bytes_of(item.source)};
   std::vector<std::byte> record(kChecksum);
   for (const Bytes& part : parts) {
-    const std::uint32_t mark = &part == parts.data() ? kFiveParts : 0;
-    append_number(record, static_cast<std::uint32_t>(part.size()) | mark);
+    const std::uint32_t marks = &part == parts.data() ? kFiveParts | kTwoChecksums : 0;
+    append_number(record, static_cast<std::uint32_t>(part.size()) | marks);
   }
-  for (const Bytes part : parts) append_bytes(record, part);
-  return sealed(key, std::move(record));
+  append_number(record, quick_checksum(key, item.cells));
+  for (const Bytes& part : parts) append_bytes(record, part);
+  put_number(record, 0, checksum_of_texts(key, record, item.cells.size()));
+  return record;
 }
 
 bool decode(Bytes record, ItemRecord& item) {
@@ -151,9 +222,10 @@ bool decode(Bytes record, ItemRecord& item) {
   std::array<Bytes, 5> parts;
   const std::size_t count = (size_at(0) & kFiveParts) != 0 ? 5 : 4;
   std::size_t at = kChecksum + count * sizeof(std::uint32_t);
+  if ((size_at(0) & kTwoChecksums) != 0) at += kChecksum;
   if (record.size() < at) return false;
   for (std::size_t p = 0; p < count; ++p) {
-    const std::size_t size = size_at(p) & ~kFiveParts;
+    const std::size_t size = size_at(p) & ~(kFiveParts | kTwoChecksums);
     if (size > record.size() - at) return false;
     parts[p] = record.subspan(at, size);
     at += size;
@@ -164,7 +236,7 @@ bool decode(Bytes record, ItemRecord& item) {
 
 std::vector<std::byte> encode(Bytes key, const GlobalRecord& global) {
   std::vector<std::byte> record(kChecksum);
-  append_number(record, kWords + static_cast<std::int64_t>(global.label.size()));
+  append_number(record, kQuickWords + static_cast<std::int64_t>(global.label.size()));
   append_bytes(record, global.global);
   append_bytes(record, bytes_of(global.label));
   return sealed(key, std::move(record));
@@ -177,12 +249,13 @@ bool decode(Bytes record, std::size_t dim, GlobalRecord& global) {
   const auto number = number_at<std::int64_t>(record.data() + kChecksum);
   global.global = record.subspan(kHead, bytes);
   const Bytes rest = record.subspan(kHead + bytes);
-  if (number >= kWords + static_cast<std::int64_t>(kLongestLabel) + 1) {  // of format 1
+  const std::int64_t words = has_quick_checksum(Table::globals, record) ? kQuickWords : kWords;
+  if (number > words + static_cast<std::int64_t>(kLongestLabel)) {  // of format 1
     global.label = label_word(number);
     return rest.empty();
   }
   global.label = text_of(rest);
-  return rest.size() == static_cast<std::size_t>(number - kWords);
+  return rest.size() == static_cast<std::size_t>(number - words);
 }
 
 std::vector<std::byte> encode(Bytes key, const Description& description) {
@@ -196,11 +269,13 @@ std::vector<std::byte> encode(Bytes key, const Description& description) {
                      {"birth", description.birth}};
   std::vector<std::byte> record(kChecksum);
   append_bytes(record, bytes_of(json.dump(-1, ' ', false, Json::error_handler_t::replace)));
-  return sealed(key, std::move(record));
+  // An older diml must understand enough of it to say that it is older.
+  put_number(record, 0, slow_checksum(key, Bytes(record).subspan(kChecksum)));
+  return record;
 }
 
 Description decode_description(Bytes record, const std::string& folder) {
-  const Json json = is_intact(bytes_of(kDescription), record)
+  const Json json = is_intact(Table::about, bytes_of(kDescription), record)
                         ? Json::parse(text_of(record.subspan(kChecksum)), nullptr, false)
                         : Json();
   if (json.is_object() && json.value("format", 0) > kFormatVersion) {
@@ -220,9 +295,7 @@ Description decode_description(Bytes record, const std::string& folder) {
     check_grid_shape(description.format.cells_per_grid, description.format.dim);
   } catch (const std::exception&) {  // whatever it is, this is what to do
     throw Error(ErrorKind::damaged,
-                folder +
-                    ": its description is damaged: take a copy from a backup, or build it "
-                    "again");
+                folder + ": its description is damaged" + remedy_of_damage(folder));
   }
   return description;
 }

@@ -14,8 +14,11 @@
 
 namespace diml::gallery {
 
-// 1: labels are integers. 2: labels are words; records of both versions may be in one gallery.
-constexpr int kFormatVersion = 2;
+// 1: labels are integers. 2: labels are words. 3: quick checksums, of the cells apart from the
+// rest; numbers, changes and paths have one, too. Items, globals and paths of all versions may be
+// in one gallery; numbers and changes are of the version that the description names.
+constexpr int kFormatVersion = 3;
+constexpr int kSealedNumbers = 3;  // the first version with checksums of numbers and changes
 
 // Keys of the table `about`.
 constexpr std::string_view kDescription = "gallery";
@@ -28,19 +31,31 @@ std::array<std::byte, 8> key_of(std::int64_t id);
 std::int64_t id_of(Bytes key);  // -1 if it is not one
 std::string path_key(const std::string& path);
 
-std::uint64_t number_in(Bytes value);
-std::array<std::byte, 8> number_record(std::uint64_t number);
+// A number of the table `about`; nothing where it is damaged.
+std::vector<std::byte> encode_number(std::string_view name, std::uint64_t number);
+std::optional<std::uint64_t> decode_number(std::string_view name, Bytes record);
 
 // A list of signed numbers: the changes of a revision. The first number is the first new id, the
-// others are the removed ids, and ~id (below 0) of the updated ones.
-std::vector<std::byte> encode_numbers(std::span<const std::int64_t> numbers);
-std::vector<std::int64_t> decode_numbers(Bytes record);
+// others are the removed ids, and ~id (below 0) of the updated ones. Nothing where it is damaged.
+std::vector<std::byte> encode_numbers(Bytes key, std::span<const std::int64_t> numbers);
+std::optional<std::vector<std::int64_t>> decode_numbers(Bytes key, Bytes record);
 
-// Each record starts with a checksum of its key and of the bytes that follow.
-bool is_intact(Bytes key, Bytes record);
+// The id that a path has. Records of formats 1 and 2 have no checksum.
+std::vector<std::byte> encode_path(Bytes key, std::int64_t id);
+std::int64_t id_of_path(Bytes record);  // not compared with the checksum
+bool path_has_checksum(Bytes record);
+bool is_intact_path(Bytes key, Bytes record);
 
-// An item: five sizes, then cells, path, metadata, thumbnail, source. The highest bit of the first
-// size is set; records of format 1 have four sizes, no source, and no such bit.
+// Each other record starts with a checksum of its key and of the bytes that follow: the first bytes
+// of a SHA-256 in the description and in formats 1 and 2. texts: all of an item but its cells.
+enum class Part : std::uint8_t { all, texts, cells };
+bool is_intact(Table table, Bytes key, Bytes record, Part part = Part::all);
+bool has_quick_checksum(Table table, Bytes record);
+std::uint64_t stored_checksum(Bytes record);
+
+// An item: five sizes, the checksum of its cells, then cells, path, metadata, thumbnail, source.
+// The two highest bits of the first size are set; records of format 2 have the first of them and no
+// such checksum, those of format 1 neither, and no source.
 struct ItemRecord {
   Bytes cells;
   std::string_view path;
@@ -54,8 +69,9 @@ std::vector<std::byte> encode(Bytes key, const ItemRecord& item);
 // False if the sizes do not add up.
 bool decode(Bytes record, ItemRecord& item);
 
-// A global: the length of its label, dim floats, which may be unaligned, and the label. Records of
-// format 1 have an integer label in the place of the length.
+// A global: the length of its label, dim floats, which may be unaligned, and the label. A number is
+// added to the length, by which the formats differ; records of format 1 have an integer label
+// there.
 struct GlobalRecord {
   std::string label;
   Bytes global;

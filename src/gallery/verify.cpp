@@ -20,6 +20,7 @@ class Verifier {
     look_at_items();
     look_at_globals();
     look_at_paths();
+    look_at_changes();
     result_.damaged.assign(damaged_.begin(), damaged_.end());
     return std::move(result_);
   }
@@ -32,17 +33,50 @@ class Verifier {
 
   void look_at_pages() {
     std::string fault =
-        transaction_.environment().fault_of_pages(transaction_.get(), WalkDepth::everything);
+        transaction_.environment().fault_of_pages(transaction_.state(), WalkDepth::everything);
     if (!fault.empty()) result_.faults.push_back(std::move(fault));
   }
 
   void look_at_description() {
-    const auto next = transaction_.find(Table::about, bytes_of(kNextId));
-    if (!next || next->size() != sizeof(std::uint64_t)) {
-      result_.faults.emplace_back("the next id is missing");
+    version_ = decode_description(
+                   transaction_.find(Table::about, bytes_of(kDescription)).value_or(Bytes()),
+                   transaction_.environment().folder())
+                   .version;
+    next_id_ = static_cast<std::int64_t>(number(kNextId, "the next id"));
+    revision_ = number(kRevision, "the revision");
+  }
+
+  std::uint64_t number(std::string_view name, const char* words) {
+    const auto record = transaction_.find(Table::about, bytes_of(name));
+    const auto number = record ? decode_number(name, *record) : std::nullopt;
+    const bool sealed = record && record->size() > sizeof(std::uint64_t);
+    if (!number || (version_ >= kSealedNumbers && !sealed)) {
+      result_.faults.push_back(words + std::string(record ? " is damaged" : " is missing"));
+    }
+    return number.value_or(0);
+  }
+
+  // The changes of the last revisions, without a gap.
+  void look_at_changes() {
+    if (version_ < kSealedNumbers) return;
+    const bool is_there = transaction_.environment().has(Table::changes);
+    const std::size_t count = is_there ? transaction_.count(Table::changes) : 0;
+    if (count == 0) {
+      if (revision_ > 0) result_.faults.emplace_back("the changes of all revisions are missing");
       return;
     }
-    next_id_ = static_cast<std::int64_t>(number_in(*next));
+    auto expected = static_cast<std::int64_t>(revision_ - count);
+    Cursor cursor(transaction_, Table::changes);
+    while (cursor.next()) {
+      const auto numbers = decode_numbers(cursor.key(), cursor.value());
+      if (id_of(cursor.key()) == ++expected && numbers && !numbers->empty() &&
+          numbers->front() <= next_id_) {
+        continue;
+      }
+      result_.faults.push_back("the changes of revision " + std::to_string(expected) +
+                               " are damaged or missing");
+      return;
+    }
   }
 
   void look_at_items() {
@@ -54,11 +88,11 @@ class Verifier {
     while (cursor.next()) {
       const std::int64_t id = id_of(cursor.key());
       ItemRecord item;
-      if (!is_intact(cursor.key(), cursor.value())) {
+      if (!is_intact(Table::items, cursor.key(), cursor.value())) {
         blame(id, "the checksum of its grid, text or thumbnail is wrong");
       } else if (!decode(cursor.value(), item) || item.cells.size() != cell_bytes) {
         blame(id, "its grid has another shape than the gallery's");
-      } else if (snapshot_.find(std::string(item.path)) != id) {
+      } else if (id_by_path(item) != id) {
         blame(id, "it cannot be found by its path");
       }
       if (id < 0 || id >= next_id_) blame(id, "its id is not in use yet");
@@ -70,12 +104,22 @@ class Verifier {
     }
   }
 
+  // -1 for none.
+  std::int64_t id_by_path(const ItemRecord& item) const {
+    const std::string key = path_key(std::string(item.path));
+    const auto record = transaction_.find(Table::paths, bytes_of(key));
+    if (!record || (path_has_checksum(*record) && !is_intact_path(bytes_of(key), *record))) {
+      return -1;
+    }
+    return id_of_path(*record);
+  }
+
   void look_at_globals() {
     Cursor cursor(transaction_, Table::globals);
     while (cursor.next()) {
       const std::int64_t id = id_of(cursor.key());
       GlobalRecord global;
-      if (!is_intact(cursor.key(), cursor.value())) {
+      if (!is_intact(Table::globals, cursor.key(), cursor.value())) {
         blame(id, "the checksum of its global vector or label is wrong");
       } else if (!decode(cursor.value(), snapshot_.format().dim, global)) {
         blame(id, "its global vector has another length than the gallery's");
@@ -87,8 +131,10 @@ class Verifier {
   void look_at_paths() {
     Cursor cursor(transaction_, Table::paths);
     while (cursor.next()) {
-      const std::int64_t id = id_of(cursor.value());
-      if (!transaction_.find(Table::items, key_of(id))) {
+      const std::int64_t id = id_of_path(cursor.value());
+      if (path_has_checksum(cursor.value()) && !is_intact_path(cursor.key(), cursor.value())) {
+        result_.faults.push_back("the path of item " + std::to_string(id) + " is damaged");
+      } else if (!transaction_.find(Table::items, key_of(id))) {
         blame(id, "a path refers to it, but it does not exist");
       }
     }
@@ -103,7 +149,9 @@ class Verifier {
   const LmdbSnapshot& snapshot_;
   const Transaction& transaction_;
   const Progress& progress_;
+  int version_ = kFormatVersion;
   std::int64_t next_id_ = 0;
+  std::uint64_t revision_ = 0;
   std::set<std::int64_t> damaged_;
   StoreFaults result_;
 };

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "diml/error.h"
+#include "diml/grid_store.h"
+
+namespace diml::gallery {
+
+// What an operator does with a damaged gallery; follows the name of its file and the fault.
+std::string remedy_of_damage(const std::string& folder);
+
+// code: one of LMDB's, or an errno. is_open: whether opening has ended well.
+Error lmdb_error(int code, const std::string& folder, StoreAccess access, bool is_open);
+
+// The folder does not hold the file any more that this process has opened. Whoever can opens the
+// gallery again; the parameter "reopen" says so.
+Error replaced_error(const std::string& folder);
+
+constexpr unsigned kMostReaders = 1022;
+
+}  // namespace diml::gallery
