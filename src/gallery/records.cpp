@@ -39,15 +39,6 @@ void append_bytes(std::vector<std::byte>& record, Bytes bytes) {
   record.insert(record.end(), bytes.begin(), bytes.end());
 }
 
-// The first eight bytes of the SHA-256.
-std::uint64_t checksum_of(Bytes key, Bytes rest) {
-  Sha256 sha;
-  for (const Bytes part : {key, rest}) {
-    sha.update({reinterpret_cast<const std::uint8_t*>(part.data()), part.size()});
-  }
-  return std::stoull(sha.hex().substr(0, 2 * kChecksum), nullptr, 16);
-}
-
 std::vector<std::byte> sealed(Bytes key, std::vector<std::byte> record) {
   const std::uint64_t checksum = checksum_of(key, Bytes(record).subspan(kChecksum));
   const std::array<std::byte, 8> bytes = number_record(checksum);
@@ -60,6 +51,14 @@ std::string_view text_of(Bytes bytes) {
 }
 
 }  // namespace
+
+std::uint64_t checksum_of(Bytes key, Bytes rest) {
+  Sha256 sha;
+  for (const Bytes part : {key, rest}) {
+    sha.update({reinterpret_cast<const std::uint8_t*>(part.data()), part.size()});
+  }
+  return std::stoull(sha.hex().substr(0, 2 * kChecksum), nullptr, 16);
+}
 
 Bytes bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};

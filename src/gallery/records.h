@@ -36,6 +36,9 @@ std::array<std::byte, 8> number_record(std::uint64_t number);
 std::vector<std::byte> encode_numbers(std::span<const std::int64_t> numbers);
 std::vector<std::int64_t> decode_numbers(Bytes record);
 
+// The first eight bytes of the SHA-256.
+std::uint64_t checksum_of(Bytes key, Bytes rest);
+
 // Each record starts with a checksum of its key and of the bytes that follow.
 bool is_intact(Bytes key, Bytes record);
 
