@@ -189,6 +189,14 @@ macro(diml_look_for_GALLERY)
   endif()
 endmacro()
 
+macro(diml_look_for_POSTGRES)
+  diml_look_for_library(POSTGRES PQ libpq-fe.h pq postgresql
+    "#include <libpq-fe.h>\nint main() { return PQlibVersion() < 130000; }")
+  if(DIML_WITH_GALLERY)
+    set(DIML_WITH_POSTGRES ${DIML_POSTGRES_WORKS})
+  endif()
+endmacro()
+
 macro(diml_look_for_SERVER)
   # Boost's headers alone: no library of it is linked.
   find_path(DIML_BOOST_INCLUDE boost/beast/http/parser.hpp)
@@ -295,6 +303,7 @@ diml_feature(YAML "the settings of training runs, the tables of experiments" "li
 diml_feature(TORCH "training, TorchScript models" "libtorch-dev libyaml-cpp-dev")
 diml_feature(NCCL "training on several GPUs" "NCCL")
 diml_feature(GALLERY "galleries that are searched" "liblmdb-dev nlohmann-json3-dev")
+diml_feature(POSTGRES "galleries in PostgreSQL" "libpq-dev")
 diml_feature(FAISS "approximate search of large galleries" "libfaiss-dev")
 diml_feature(SERVER "galleries over HTTP, and their page" "libboost-dev")
 diml_feature(CLI "the diml program" "libcli11-dev nlohmann-json3-dev")

@@ -127,8 +127,10 @@ class GridSnapshot {
   // Checks every record: checksums, sizes, and that all parts of the store agree.
   virtual StoreFaults verify(const Progress& progress = {}) const = 0;
 
-  std::vector<std::int64_t> ids() const;  // ascending
-  std::vector<GridView> grids(std::span<const std::int64_t> ids) const;
+  // The same of many ids at once: what a store far away answers together. Any order, repeated or not.
+  virtual std::vector<std::int64_t> ids() const;  // all, ascending
+  virtual std::vector<Item> items(std::span<const std::int64_t> ids) const;
+  virtual std::vector<GridView> grids(std::span<const std::int64_t> ids) const;
   StoredVectors vectors(std::int64_t first = 0, const Progress& progress = {}) const;
 };
 

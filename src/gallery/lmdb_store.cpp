@@ -13,7 +13,6 @@
 #include "reading.h"
 #include "reopening_store.h"
 #include "search/item_metadata.h"
-#include "writers_turn.h"
 
 namespace diml::gallery {
 namespace {
@@ -310,13 +309,6 @@ GridStore::Space LmdbStore::space() const {
 
 void LmdbStore::await_writers_turn() const {
   const Transaction turn(environment_, StoreAccess::write);  // ends without a change
-}
-
-void await_writers_turn(const GridStore& store) {
-  if (const auto* reopening = dynamic_cast<const ReopeningStore*>(&store)) {
-    return reopening->with_store([](const GridStore& current) { await_writers_turn(current); });
-  }
-  if (const auto* on_disk = dynamic_cast<const LmdbStore*>(&store)) on_disk->await_writers_turn();
 }
 
 }  // namespace diml::gallery

@@ -27,6 +27,13 @@ class LaterSnapshot final : public GridSnapshot {
     return snapshot_->thumbnail(id);
   }
   GridView grid(std::int64_t id) const override { return snapshot_->grid(id); }
+  std::vector<std::int64_t> ids() const override { return snapshot_->ids(); }
+  std::vector<Item> items(std::span<const std::int64_t> ids) const override {
+    return snapshot_->items(ids);
+  }
+  std::vector<GridView> grids(std::span<const std::int64_t> ids) const override {
+    return snapshot_->grids(ids);
+  }
   const float* global(std::int64_t id) const override { return snapshot_->global(id); }
   void visit(std::int64_t first, const Visitor& visitor) const override {
     snapshot_->visit(first, visitor);

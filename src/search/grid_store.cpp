@@ -85,6 +85,13 @@ std::vector<std::int64_t> GridSnapshot::ids() const {
   return ids;
 }
 
+std::vector<Item> GridSnapshot::items(std::span<const std::int64_t> wanted) const {
+  std::vector<Item> items;
+  items.reserve(wanted.size());
+  for (const std::int64_t id : wanted) items.push_back(item(id));
+  return items;
+}
+
 std::vector<GridView> GridSnapshot::grids(std::span<const std::int64_t> wanted) const {
   std::vector<GridView> grids;
   grids.reserve(wanted.size());

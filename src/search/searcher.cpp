@@ -69,6 +69,19 @@ std::vector<Hit> ranked(const Matcher& matcher, const GridSetView& query, const 
   return hits_of(ids, exact, structural, params.weights, grids.size);
 }
 
+// The items of all hits, read together.
+void name_items(const GridSnapshot& snapshot, std::vector<std::vector<Hit>>& lists) {
+  std::vector<std::int64_t> ids;
+  for (const std::vector<Hit>& hits : lists) {
+    for (const Hit& hit : hits) ids.push_back(hit.item.id);
+  }
+  std::vector<Item> items = snapshot.items(ids);
+  auto next = items.begin();
+  for (std::vector<Hit>& hits : lists) {
+    for (Hit& hit : hits) hit.item = std::move(*next++);
+  }
+}
+
 }  // namespace
 
 Searcher::Searcher(std::shared_ptr<GridStore> store, SearcherParams params)
@@ -164,8 +177,8 @@ std::vector<std::vector<Hit>> Searcher::search(const GridSetView& queries, std::
   for (std::size_t q = 0; q < queries.size; ++q) {
     all.push_back(hits_of(scored.ranking.ids_of(q), scored.ranking.scores_of(q),
                           scored.structural_of(q, params.rerank), params.weights, top));
-    for (Hit& hit : all.back()) hit.item = moment.snapshot->item(hit.item.id);
   }
+  name_items(*moment.snapshot, all);
   return all;
 }
 
@@ -174,9 +187,10 @@ std::vector<Hit> Searcher::rerank(const GridSetView& query, std::span<const std:
   expect_shape(query);
   const std::unique_ptr<GridSnapshot> snapshot = store_->snapshot();
   const std::vector<GridView> grids = snapshot->grids(ids);
-  std::vector<Hit> hits = ranked(*matcher_, query, set_of(grids), ids, params, progress);
-  for (Hit& hit : hits) hit.item = snapshot->item(hit.item.id);
-  return hits;
+  std::vector<std::vector<Hit>> hits = {
+      ranked(*matcher_, query, set_of(grids), ids, params, progress)};
+  name_items(*snapshot, hits);
+  return std::move(hits.front());
 }
 
 std::vector<Hit> rank_grids(const Matcher& matcher, const GridSetView& query,

@@ -16,10 +16,13 @@
 #if DIML_HAS_GALLERY
 #include "diml/gallery.h"
 #endif
+#if DIML_HAS_POSTGRES
+#include "postgres/server.h"
+#endif
 
 namespace diml::test {
 
-// A kind of store, for tests that every kind must pass.
+// A kind of store, for tests that every kind must pass. make: null where it cannot be had here.
 struct StoreKind {
   const char* name;
   std::shared_ptr<GridStore> (*make)(const std::string& folder, const GridFormat& format);
@@ -35,6 +38,18 @@ inline std::vector<StoreKind> store_kinds() {
 #if DIML_HAS_GALLERY
   kinds.push_back({"lmdb", [](const std::string& folder, const GridFormat& format) {
                      return create_gallery(folder, format);
+                   }});
+#endif
+#if DIML_HAS_POSTGRES
+  kinds.push_back({"postgres",
+                   [](const std::string& folder, const GridFormat& format)
+                       -> std::shared_ptr<GridStore> {
+                     // The temporary folder's name is unique.
+                     const std::size_t end = folder.find_last_of('/');
+                     const std::size_t begin = folder.find_last_of('/', end - 1) + 1;
+                     const auto address = gallery_in_postgres(folder.substr(begin, end - begin) +
+                                                              "." + folder.substr(end + 1));
+                     return address ? create_gallery(*address, format) : nullptr;
                    }});
 #endif
   return kinds;
@@ -55,6 +70,12 @@ class WithStore : public testing::TestWithParam<StoreKind> {
                                    .type = CellType::float16})),
         store_(GetParam().make(folder_ / "store",
                                {.cells_per_grid = 9, .dim = kDim, .type = CellType::float16})) {}
+
+  void SetUp() override {
+#if DIML_HAS_POSTGRES
+    if (!store_) GTEST_SKIP() << kNoPostgres;
+#endif
+  }
 
   std::string label(std::size_t i) const {
     return "class " + std::to_string(generated_.labels[i % kImages]);

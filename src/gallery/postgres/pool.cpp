@@ -1,0 +1,60 @@
+#include "pool.h"
+
+namespace diml::postgres {
+namespace {
+
+// PostgreSQL's own bound for all clients together is 100 unless its administrator says otherwise.
+constexpr std::size_t kMostConnections = 16;
+constexpr std::chrono::seconds kLongestWait{30};
+
+}  // namespace
+
+Pool::Pool(Address address) : address_(std::move(address)) {}
+
+Pool::Lease::Lease(std::shared_ptr<Pool> pool, std::unique_ptr<Connection> connection, bool is_new)
+    : pool_(std::move(pool)), connection_(std::move(connection)), is_new_(is_new) {}
+
+Pool::Lease::~Lease() {
+  if (pool_) pool_->give_back(std::move(connection_));
+}
+
+Pool::Lease Pool::take() {
+  std::unique_ptr<Connection> kept;
+  {
+    std::unique_lock lock(mutex_);
+    if (!returned_.wait_for(lock, kLongestWait, [&] { return in_use_ < kMostConnections; })) {
+      throw Error(ErrorKind::out_of_resources,
+                  address_.shown + ": all " + std::to_string(kMostConnections) +
+                      " connections of this program are in use: try again in a moment");
+    }
+    ++in_use_;
+    while (!idle_.empty() && !kept) {
+      kept = std::move(idle_.back());
+      idle_.pop_back();
+      if (kept->is_lost()) kept.reset();
+    }
+  }
+  if (kept) return {shared_from_this(), std::move(kept), false};
+  try {
+    return {shared_from_this(), std::make_unique<Connection>(address_), true};
+  } catch (...) {
+    give_back(nullptr);
+    throw;
+  }
+}
+
+void Pool::give_back(std::unique_ptr<Connection> connection) {
+  const bool is_good = connection && !connection->is_lost() && connection->is_idle();
+  const std::lock_guard lock(mutex_);
+  --in_use_;
+  if (is_good) idle_.push_back(std::move(connection));
+  returned_.notify_one();
+}
+
+void Pool::forget_idle() {
+  std::vector<std::unique_ptr<Connection>> ended;  // outside the lock
+  const std::lock_guard lock(mutex_);
+  ended.swap(idle_);
+}
+
+}  // namespace diml::postgres

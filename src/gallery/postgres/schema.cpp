@@ -1,0 +1,85 @@
+#include "schema.h"
+
+#include <array>
+#include <string_view>
+
+#include "embedded/0001_galleries.sql.h"
+#include "embedded/0002_roles.sql.h"
+
+namespace diml::postgres {
+namespace {
+
+struct Migration {
+  const char* name;
+  std::string_view statements;
+};
+
+// In order; one that was in a release never changes again.
+constexpr std::array kMigrations = {
+    Migration{"galleries", embedded::_0001_galleries_sql},
+    Migration{"roles", embedded::_0002_roles_sql},
+};
+
+constexpr std::int64_t kLock = 0x64696d6c;  // "diml"
+
+// 0: there is none.
+int version_in(Connection& connection) {
+  const Result there = connection.ask("SELECT to_regclass('diml.migrations') IS NOT NULL");
+  if (there.number(0, 0) == 0) return 0;
+  const Result version =
+      connection.ask("SELECT coalesce(max(version), 0) FROM diml.migrations");
+  return static_cast<int>(version.number(0, 0));
+}
+
+void expect_not_newer(const Connection& connection, int version) {
+  if (version <= schema_version()) return;
+  throw Error(ErrorKind::unsupported,
+              connection.address().shown + ": its database was made by a later diml, in version " +
+                  std::to_string(version) + " of the schema, this one supports " +
+                  std::to_string(schema_version()) + ": update diml");
+}
+
+}  // namespace
+
+int schema_version() { return static_cast<int>(kMigrations.size()); }
+
+std::vector<std::string> migrate(Connection& connection) {
+  const int before = version_in(connection);
+  expect_not_newer(connection, before);
+  if (before == schema_version()) return {};
+  Transaction transaction(connection, "BEGIN");
+  // Of the transaction, not of the session: a pooler may stand between.
+  connection.ask("SELECT pg_advisory_xact_lock($1)", Parameters().add(kLock));
+  const Result encoding = connection.ask(
+      "SELECT pg_encoding_to_char(encoding)::text FROM pg_database WHERE datname = "
+      "current_database()");
+  if (encoding.text(0, 0) != "UTF8") {
+    throw Error(ErrorKind::unsupported, connection.address().shown + ": its database is in " +
+                                            encoding.text(0, 0) +
+                                            ": name one in UTF8 (createdb -E UTF8 -T template0)");
+  }
+  const int version = version_in(connection);
+  expect_not_newer(connection, version);
+  for (int next = version + 1; next <= schema_version(); ++next) {
+    const Migration& one = kMigrations[static_cast<std::size_t>(next - 1)];
+    connection.run(one.statements);
+    connection.ask("INSERT INTO diml.migrations (version, name) VALUES ($1, $2)",
+                   Parameters().add(std::int64_t{next}).add_text(one.name));
+  }
+  transaction.commit();
+  return connection.notices();
+}
+
+bool has_schema(Connection& connection) {
+  const int version = version_in(connection);
+  expect_not_newer(connection, version);
+  if (version == 0 || version == schema_version()) return version != 0;
+  throw Error(ErrorKind::conflict,
+              connection.address().shown + ": its database has version " +
+                  std::to_string(version) + " of the schema, this diml needs " +
+                  std::to_string(schema_version()) +
+                  ": its owner brings it up to date by opening a gallery for writing, as 'diml index "
+                  "add' does");
+}
+
+}  // namespace diml::postgres
