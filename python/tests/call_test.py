@@ -50,8 +50,8 @@ class Inputs(unittest.TestCase):
         cells = unit(RNG.normal(size=(5, 6, 32)))
         vectors = unit(RNG.normal(size=(5, 32)))
         cells.flags.writeable = False
-        grids = _diml.grids_of_array(cells, vectors)
-        self.assertTrue(grids.cells_in_place and grids.globals_in_place)
+        grids = _diml.grids_of_array(cells, vectors, False)
+        self.assertEqual((grids.copied_cells, grids.copied_globals), (0, 0))
         self.assertEqual(grids.cells_address(0), cells.ctypes.data)
         self.assertEqual(grids.cells_address(4), cells[4].ctypes.data)
         self.assertEqual(grids.global_address(4), vectors[4].ctypes.data)
@@ -89,7 +89,7 @@ class Inputs(unittest.TestCase):
     def test_other_scales_are_copied_and_the_input_stays(self):
         cells = (3 * RNG.normal(size=(5, 6, 32))).astype(np.float32)
         before = cells.copy()
-        self.assertFalse(_diml.grids_of_array(cells, None).cells_in_place)
+        self.assertEqual(_diml.grids_of_array(cells, None, False).copied_cells, 5)
         self.assertTrue((cells == before).all())
 
     def test_types_and_strides_give_the_same_scores(self):
