@@ -1,6 +1,8 @@
 #include "app_tree.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <string_view>
 
 namespace diml::cli {
@@ -14,6 +16,20 @@ bool is_number(std::string_view type) {
   return type == "UINT" || type == "INT" || type == "FLOAT" || type == "ENUM";
 }
 
+// "1e+09" and "1000000000" as "1,000,000,000".
+std::string readable(const std::string& number) {
+  constexpr double kLarge = 1e6;
+  constexpr double kLargest = 1e15;  // whole numbers up to there are exact
+  constexpr std::size_t kGroup = 3;
+  const double value = std::strtod(number.c_str(), nullptr);
+  if (std::abs(value) < kLarge || std::abs(value) > kLargest || value != std::floor(value))
+    return number;
+  std::string digits = std::to_string(static_cast<long long>(value));
+  const std::size_t least = kGroup + (value < 0 ? 1 : 0);
+  for (std::size_t k = digits.size(); k > least; k -= kGroup) digits.insert(k - kGroup, ",");
+  return digits;
+}
+
 // CLI11 describes what a value must be as "UINT:INT in [1 - 14]", "UINT:POSITIVE" or "TEXT:{a,b}".
 std::string range_in(const std::string& type) {
   const bool whole = !type.starts_with("FLOAT");
@@ -25,8 +41,8 @@ std::string range_in(const std::string& type) {
   if (begin == std::string::npos || middle == std::string::npos || end == std::string::npos) {
     return "";
   }
-  return type.substr(begin + 5, middle - begin - 5) + " to " +
-         type.substr(middle + 3, end - middle - 3);
+  return readable(type.substr(begin + 5, middle - begin - 5)) + " to " +
+         readable(type.substr(middle + 3, end - middle - 3));
 }
 
 std::vector<std::string> choices_in(const std::string& type) {

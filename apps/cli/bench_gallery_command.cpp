@@ -12,6 +12,7 @@
 #include "diml/generated.h"
 #include "diml/searcher.h"
 #include "options.h"
+#include "progress_bar.h"
 
 namespace diml::cli {
 namespace {
@@ -33,6 +34,7 @@ struct BenchGalleryCommand {
 };
 
 constexpr std::size_t kAtOnce = 10'000;
+constexpr std::size_t kOpens = 3;
 constexpr std::size_t kQueries = 200;
 constexpr std::size_t kAdded = 50;
 
@@ -40,6 +42,7 @@ constexpr std::size_t kAdded = 50;
 std::shared_ptr<GridStore> BenchGalleryCommand::made(const std::string& folder) const {
   const std::shared_ptr<GridStore> gallery = create_gallery(
       folder, {.cells_per_grid = grid * grid, .dim = dim, .type = cell_type_from(type)});
+  const Progress bar = progress_bar("make");
   for (std::size_t first = 0; first < images; first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, images - first);
     const GeneratedGrids part = generate_grids({.size = count,
@@ -54,6 +57,7 @@ std::shared_ptr<GridStore> BenchGalleryCommand::made(const std::string& folder) 
                        .label = std::to_string(part.labels[i])});
     }
     gallery->add(items, part.grids.view());
+    bar(first + count, images);
   }
   return gallery;
 }
@@ -68,6 +72,7 @@ std::vector<double> BenchGalleryCommand::take_in_times(GridStore& gallery,
                                               .seed = images + 1,
                                               .type = cell_type_from(type)});
   std::vector<double> seconds;
+  const Progress bar = progress_bar("add");
   for (std::size_t i = 0; i < kAdded; ++i) {
     const GridView one = more.grids[i];
     const GridSetView added = set_of({&one, 1});
@@ -77,6 +82,7 @@ std::vector<double> BenchGalleryCommand::take_in_times(GridStore& gallery,
     if (search.search(added, 1, {}, {.rerank = 0})[0][0].item.id != id) {
       throw Error(ErrorKind::internal, "the search did not find an added image");
     }
+    bar(i + 1, kAdded);
   }
   return seconds;
 }
@@ -91,12 +97,14 @@ void BenchGalleryCommand::run() const {
 
   std::vector<double> opens;
   std::unique_ptr<Searcher> search;
-  for (int round = 0; round < 3; ++round) {
+  const Progress opening = progress_bar("open");
+  for (std::size_t round = 0; round < kOpens; ++round) {
     search.reset();
     opens.push_back(seconds_of([&] {
       search = std::make_unique<Searcher>(open_gallery(folder, StoreAccess::write),
                                           SearcherParams{.threads = threads});
     }));
+    opening(round + 1, kOpens);
   }
 
   const std::shared_ptr<GridStore> gallery = open_gallery(folder, StoreAccess::write);
@@ -104,6 +112,7 @@ void BenchGalleryCommand::run() const {
   std::vector<double> reranks;
   std::vector<double> searches;
   std::vector<float> scores(rerank);
+  const Progress searching = progress_bar("search");
   for (std::size_t q = 0; q < kQueries; ++q) {
     const auto id = static_cast<std::int64_t>(q * images / kQueries);
     const std::vector<std::int64_t> itself = {id};
@@ -124,6 +133,7 @@ void BenchGalleryCommand::run() const {
       const std::vector<GridView> candidates = snapshot->grids(ids);
       matcher->score({query, set_of(candidates), pairs}, {}, scores);
     }));
+    searching(q + 1, kQueries);
   }
   const std::vector<double> taken_in = take_in_times(*gallery, *search);
   const auto least = [](const std::vector<double>& of) {

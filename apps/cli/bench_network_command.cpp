@@ -15,6 +15,7 @@
 #include "engine/open_network.h"
 #include "network_options.h"
 #include "options.h"
+#include "progress_bar.h"
 
 namespace diml::cli {
 namespace {
@@ -79,14 +80,20 @@ void BenchNetworkCommand::run() {
   // Alternating, so that other load on the machine affects all of them.
   const TemporaryFolder scratch;
   std::vector<double> bare, alone, from_memory, from_files;
+  const Progress bar = progress_bar("measure");
+  constexpr std::size_t kStages = 3;
+  const std::size_t stages = kStages * (rounds + 1);
   for (std::size_t round = 0; round <= rounds; ++round) {
+    bar(kStages * round, stages);
     const double of_pass = opened.network->seconds_of_pass(passes, batch, size, size);
+    bar(kStages * round + 1, stages);
     Stopwatch watch;
     embedder.embed(std::span(photos).first(1));
     const double of_one = watch.restart();
     embedder.embed(photos, cells, globals);
     const double of_memory = watch.seconds() / count;
     double of_files = 0.0;
+    bar(kStages * round + 2, stages);
     if (!files.paths.empty()) {
       watch.restart();
       EmbeddingFiles written(scratch.path() + "/bench", files,
@@ -96,6 +103,7 @@ void BenchNetworkCommand::run() {
       written.commit();
       of_files = watch.seconds() / count;
     }
+    bar(kStages * (round + 1), stages);
     if (round == 0) continue;  // warm-up
     bare.push_back(of_pass / static_cast<double>(batch));
     alone.push_back(of_one);

@@ -10,6 +10,7 @@
 #include "diml/error.h"
 #include "engine/torch_plugin.h"
 #include "options.h"
+#include "progress_bar.h"
 
 namespace diml::cli {
 namespace {
@@ -54,7 +55,11 @@ Json BenchTrainCommand::measured(const std::string& measure, const std::string& 
   std::vector<double> seconds;
   std::vector<double> plans;
   TrainHooks hooks;
-  hooks.on_step = [&](const StepReport& step) { per_epoch = static_cast<double>(step.steps); };
+  const Progress bar = progress_bar(measure);
+  hooks.on_step = [&](const StepReport& step) {
+    per_epoch = static_cast<double>(step.steps);
+    bar((step.epoch - 1) * step.steps + step.step, step.epochs * step.steps);
+  };
   hooks.on_epoch = [&](const EpochReport& epoch) {
     if (epoch.epoch == 0) return;
     if (epoch.epoch == 1) {

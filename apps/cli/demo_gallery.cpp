@@ -5,6 +5,7 @@
 
 #include "base/output_file.h"
 #include "diml/dataset.h"
+#include "diml/evaluate_dataset.h"
 #include "diml/explain.h"
 #include "diml/figure.h"
 #include "diml/gallery_images.h"
@@ -15,11 +16,12 @@ namespace diml::cli {
 
 void leave_gallery(const std::string& folder, const std::string& model, const std::string& pictures,
                    std::size_t source, std::size_t target) {
-  const Dataset data = load_dataset("critters", pictures, Split::test);
+  const LabelledImages labelled = labelled_images(load_dataset("critters", pictures, Split::test));
   std::vector<ImageToAdd> images;
-  for (const Sample& sample : data.samples) {
-    const std::string path = std::filesystem::absolute(sample.path).lexically_normal().string();
-    images.push_back({path, {.path = path, .label = std::to_string(sample.label)}});
+  for (std::size_t k = 0; k < labelled.paths.size(); ++k) {
+    const std::string path =
+        std::filesystem::absolute(labelled.paths[k]).lexically_normal().string();
+    images.push_back({path, {.path = path, .label = labelled.label_of(k)}});
   }
   Embedder embedder = open_embedder({.model = model});
   const std::string place = folder + "/gallery";

@@ -214,7 +214,8 @@ void EvaluateCommand::draw(const Evaluation& evaluation, GridSetView set, GridSh
   }
   page.weights = weights;
   page.most = html_queries;
-  html_file->write(instructive_page(page, compared_depths(evaluation), named, pictures));
+  html_file->write(
+      instructive_page(page, compared_depths(evaluation), named, pictures, progress_bar("page")));
   html_file->commit();
   pictures.tell();
 }
@@ -271,7 +272,7 @@ void EvaluateCommand::run() {
 void EvaluateCommand::tell(const Evaluation& evaluation, JsonOutput& output) const {
   Comparison comparison;
   comparison.bootstrap = {.resamples = resamples, .seed = seed, .threads = match.threads};
-  comparison.depths = compare_depths(evaluation, comparison.bootstrap);
+  comparison.depths = compare_depths(evaluation, comparison.bootstrap, progress_bar("bootstrap"));
   Json result = to_json(evaluation, comparison, per_class, class_names, labels_are_names);
 #if DIML_HAS_NETWORKS
   if (embed_seconds > 0.0) result["seconds"]["embed"] = embed_seconds;

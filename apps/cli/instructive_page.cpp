@@ -226,7 +226,8 @@ InstructiveQueries instructive_queries(const ComparedDepths& depths, std::size_t
 }
 
 std::string instructive_page(const InstructivePage& page, const ComparedDepths& depths,
-                             const NamedImages& images, Pictures& pictures) {
+                             const NamedImages& images, Pictures& pictures,
+                             const Progress& progress) {
   const InstructiveQueries chosen = instructive_queries(depths, page.most);
   const Page maker(page, depths, images, pictures);
   std::string html = kHead;
@@ -234,11 +235,16 @@ std::string instructive_page(const InstructivePage& page, const ComparedDepths& 
           markup_text(page.title) + "</h1>\n<p>" + std::to_string(depths.before.queries.size()) +
           " queries; the first " + std::to_string(depths.after.rerank) +
           " candidates of each are re-ranked.</p>\n";
+  const std::size_t total = chosen.fixed.size() + chosen.broken.size() + chosen.wrong.size();
+  std::size_t drawn = 0;
   const auto section = [&](const std::string& heading, const std::string& words,
                            const std::vector<std::size_t>& places, std::size_t all) {
     html += "<section>\n<h2>" + heading + ": " + std::to_string(all) + "</h2>\n<p>" + words +
             " Shown: " + std::to_string(places.size()) + " of " + std::to_string(all) + ".</p>\n";
-    for (const std::size_t place : places) html += maker.article(place);
+    for (const std::size_t place : places) {
+      html += maker.article(place);
+      progress(++drawn, total);
+    }
     html += "</section>\n";
   };
   section("Fixed", "Wrong by cosine, right after re-ranking; the largest gain first.", chosen.fixed,

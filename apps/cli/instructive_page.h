@@ -7,6 +7,7 @@
 #include "diml/evaluate.h"
 #include "diml/explain.h"
 #include "diml/grid.h"
+#include "diml/progress.h"
 #include "named_images.h"
 #include "per_query.h"
 #include "pictures.h"
@@ -36,6 +37,7 @@ struct InstructivePage {
 // One HTML file: it contains the pictures and the explanations, which open on request, and loads
 // nothing.
 std::string instructive_page(const InstructivePage& page, const ComparedDepths& depths,
-                             const NamedImages& images, Pictures& pictures);
+                             const NamedImages& images, Pictures& pictures,
+                             const Progress& progress = {});
 
 }  // namespace diml::cli

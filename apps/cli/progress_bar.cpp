@@ -34,15 +34,15 @@ class Bar {
     if (done >= total) erase();
   }
 
- private:
-  using Clock = std::chrono::steady_clock;
-
   void erase() {
     if (!shown_) return;
     std::fprintf(stderr, "\r\033[K");
     std::fflush(stderr);
     shown_ = false;
   }
+
+ private:
+  using Clock = std::chrono::steady_clock;
 
   std::string label_;
   Clock::time_point start_ = Clock::now();
@@ -51,11 +51,13 @@ class Bar {
 
 }  // namespace
 
-Progress progress_bar(std::string label) {
+Progress progress_bar(std::string label) { return erasable_bar(std::move(label)).progress; }
+
+ErasableBar erasable_bar(std::string label) {
   if (!isatty(STDERR_FILENO) || !is_shown(LogLevel::info)) return {};
-  return [bar = std::make_shared<Bar>(std::move(label))](std::size_t done, std::size_t total) {
-    bar->show(done, total);
-  };
+  const auto bar = std::make_shared<Bar>(std::move(label));
+  return {[bar](std::size_t done, std::size_t total) { bar->show(done, total); },
+          [bar] { bar->erase(); }};
 }
 
 }  // namespace diml::cli

@@ -181,7 +181,9 @@ void SearchCommand::run() {
   double search_seconds = 0.0;
   Json queries = Json::array();
   std::vector<SheetQuery> sheet;
+  const ErasableBar bar = erasable_bar("search");
   const auto take = [&](const QueryBatch& batch) {
+    if (prints()) bar.erase();
     const Stopwatch of_batch;
     const auto found =
         search.search(batch.grids, top, batch.ids, {rerank, match.params(), weights}, filter_);
@@ -213,8 +215,7 @@ void SearchCommand::run() {
   };
   {
     const Interrupt interrupt;
-    const Progress bar = prints() ? Progress() : progress_bar("search");
-    if (!ask(*from, *snapshot, take, bar.with(Interrupt::asked))) {
+    if (!ask(*from, *snapshot, take, bar.progress.with(Interrupt::asked))) {
       throw Error("stopped after " + std::to_string(asked_) +
                   " queries: no file was written, the same command starts again");
     }

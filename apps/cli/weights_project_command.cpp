@@ -48,7 +48,8 @@ Model ProjectCommand::by_pca(const Model& model, Json& report) {
   Embedder embedder = open_embedder(network.with_threads(pca.threads));
   pca.orientation = chosen.orientation;
   pca.bad = images.bad();
-  const PcaOfPhotos found = pca_of_photos(embedder, chosen.paths, pca, progress_bar("embed"));
+  const PcaOfPhotos found =
+      pca_of_photos(embedder, chosen.paths, pca, progress_bar("embed"), progress_bar("directions"));
   report_bad(found.bad, found.bad.size() + found.photos, "");
   if (!found.directions.converged) {
     std::cerr << "the directions had not converged after " << found.directions.steps

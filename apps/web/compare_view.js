@@ -58,12 +58,28 @@ function choice(page, name, options, otherwise, changed) {
 
 const FIRST_ARROWS = 6;
 
+// What the reader of a match chose, as words of the address; only what differs from the first view. Arrows mean pairs of parts
+// unless regions are on.
+function viewOf({ arrows, regions, weight, frames, pin }) {
+  const [side, cell] = /^(source|target)\.\d+$/.test(pin ?? "") ? pin.split(".") : [];
+  return { arrows: Number(arrows ?? FIRST_ARROWS), regions: arrows === undefined || regions === "on", weight: weight !== "off",
+           frames: frames !== "off", pinned: side ? { side, cell: Number(cell) } : null };
+}
+
+function stateOf({ arrows, regions, weight, frames, pinned }) {
+  const told = !regions || arrows !== FIRST_ARROWS;
+  return { arrows: told ? arrows : undefined, regions: told && regions ? "on" : undefined, weight: weight ? undefined : "off",
+           frames: frames ? undefined : "off", pin: pinned ? `${pinned.side}.${pinned.cell}` : undefined };
+}
+
+const turned = (pin) => pin?.replace(/^(source|target)/, (side) => (side === "source" ? "target" : "source"));
+
 export async function compareView(page) {
   const { about, state } = page;
   const problems = [];
   if (about.photos) {
     const place = state.a && !state.b ? "b" : "a";
-    page.takeDrops("Drop a photo to compare it", (files) => takePhoto(files, (key) => page.go({ [place]: key }), page.tell));
+    page.takeDrops("Drop a photo to compare it", (files) => takePhoto(files, (key) => page.go({ [place]: key, pin: undefined }), page.tell));
   }
   const opened = (word) => pictureOf(word).catch((problem) => { problems.push(problem); return null; });
   const [source, target] = await Promise.all([opened(state.a), opened(state.b)]);
@@ -79,11 +95,10 @@ export async function compareView(page) {
 
   const draw = (explanation, [from, to]) => {
     const view = drawMatch(holder, explanation, { sourceImage: from.address, targetImage: to.address, sourceName: source.name,
-                                                  targetName: target.name, arrows: Number(state.arrows ?? FIRST_ARROWS),
-                                                  pairs: state.arrows !== undefined });
-    const write = () => sums.replaceChildren(sum(explanation, Number(view.slider.value)));
-    view.slider.addEventListener("input", () => { page.note({ arrows: view.slider.value }); write(); });
-    write();
+                                                  targetName: target.name, ...viewOf(state),
+                                                  changed: (now) => { page.note(stateOf(now)); write(now.arrows); } });
+    const write = (arrows) => sums.replaceChildren(sum(explanation, arrows));
+    write(view.state().arrows);
     const small = [[source, from], [target, to]].filter(([, picture]) => !picture.original).map(([{ name }]) => name);
     note.hidden = small.length === 0;
     note.textContent = `Shown from the thumbnail, as the photo itself cannot be read here: ${small.join(", ")}.`;
@@ -120,14 +135,14 @@ export async function compareView(page) {
                                } });
   const place = (name, title, picture) => slot({
     title, picture, photos: about.photos, galleryLink: page.address("gallery", { ...state, pick: name }),
-    change: (key) => page.go({ [name]: key }), tell: page.tell });
+    change: (key) => page.go({ [name]: key, pin: undefined }), tell: page.tell });
   for (const problem of problems) page.tell(problem);
   run();
   return [
     el("section", { class: "panel" },
       el("div", { class: "slots" }, place("a", "Source", source),
         el("button", { type: "button", class: "swap", title: "Swap the two", "aria-label": "Swap the two",
-                       onclick: () => page.go({ a: state.b, b: state.a }) }, "⇄"),
+                       onclick: () => page.go({ a: state.b, b: state.a, pin: turned(state.pin) }) }, "⇄"),
         place("b", "Target", target))),
     source && target ? el("section", { class: "pair" }, holder, note, sums, files)
                      : el("p", { class: "welcome" }, "Choose two pictures to see which parts of them match."),

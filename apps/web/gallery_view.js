@@ -101,6 +101,6 @@ export async function galleryView(page) {
   ].filter(Boolean);
 }
 
-function pairState({ a, b, marginals, lambda, solver, prior, arrows }) {
-  return { a, b, marginals, lambda, solver, prior, arrows };
+function pairState({ a, b, marginals, lambda, solver, prior, arrows, regions, weight, frames }) {
+  return { a, b, marginals, lambda, solver, prior, arrows, regions, weight, frames };
 }

@@ -1,9 +1,10 @@
 // Two images and the mass that flows between their parts. Has no dependencies; match_view.css has the styles.
 //
-//   drawMatch(container, explanation, {sourceImage, targetImage, sourceName, targetName, arrows, pairs})
+//   drawMatch(container, explanation, {sourceImage, targetImage, sourceName, targetName, ...state, changed})
 //
 // explanation: the object of docs/explain.md; only the shapes, marginals, similarity, plan, regions, score and cosine are
-// read. Regions are shown first, where there are any, unless `pairs`; pairs of cells when the slider is moved or a part is
+// read. state: what the reader chose, {arrows, regions, weight, frames, pinned: {side, cell}}; changed() gets it when that
+// changes. Without it, regions are shown first, where there are any; pairs of cells when the slider is moved or a part is
 // pointed at.
 // Images are addresses (data: or other) of the crops that the network saw. Text is inserted as text, never as markup.
 // Wide containers have the images side by side, narrow ones one above the other.
@@ -175,7 +176,8 @@ class Grid {
 
 class MatchView {
   constructor(container, explanation, options) {
-    Object.assign(this, { explanation, options, pinned: null });
+    const cells = options.pinned ? explanation.marginals[options.pinned.side]?.length ?? 0 : 0;
+    Object.assign(this, { explanation, options, pinned: options.pinned?.cell < cells ? options.pinned : null });
     this.pairs = allPairs(explanation);
     this.regions = (explanation.regions ?? []).map((region) => ({ ...region, region }));
     this.evidence = evidenceOf(explanation);
@@ -226,19 +228,32 @@ class MatchView {
     Object.assign(this.slider, { type: "range", min: 0, max: Math.min(60, this.pairs.length),
                                  value: this.options.arrows ?? FEW });
     this.count = html(label, "output");
-    this.slider.addEventListener("input", () => { this.whole.checked = false; this.show(); });
+    this.slider.addEventListener("input", () => { this.whole.checked = false; this.turn(); });
     const box = (text, checked) => {
       const around = html(row, "label");
       const input = html(around, "input");
       Object.assign(input, { type: "checkbox", checked });
       around.append(text);
-      input.addEventListener("change", () => this.show());
+      input.addEventListener("change", () => this.turn());
       return input;
     };
-    this.whole = box("regions", this.regions.length > 0 && !this.options.pairs);
+    const { regions = true, weight = true, frames = true } = this.options;
+    this.whole = box("regions", this.regions.length > 0 && regions);
     this.whole.disabled = this.regions.length === 0;
-    this.heat = box("weight of each part", true);
-    this.frames = box("cell frames", true);
+    this.heat = box("weight of each part", weight);
+    this.frames = box("cell frames", frames);
+  }
+
+  // A match without regions keeps the wish for them.
+  state() {
+    return { arrows: Number(this.slider.value), regions: this.whole.disabled ? this.options.regions ?? true : this.whole.checked,
+             weight: this.heat.checked, frames: this.frames.checked, pinned: this.pinned };
+  }
+
+  // After a choice of the reader.
+  turn() {
+    this.show();
+    this.options.changed?.(this.state());
   }
 
   // The drawing for a container of this width; the same layout is not drawn twice.
@@ -264,7 +279,7 @@ class MatchView {
   pin(side, cell) {
     const same = this.pinned?.side === side && this.pinned.cell === cell;
     this.pinned = same ? null : { side, cell };
-    this.show();
+    this.turn();
   }
 
   look(side, cell) {

@@ -21,7 +21,8 @@ struct LabelledImages {
   std::vector<std::int64_t> labels;        // -1: unlabelled
   std::vector<Role> roles;                 // empty where every image is query and gallery
   std::vector<std::string> class_names{};  // of the labels, where they have names
-  bool labels_are_names = false;           // in files and galleries: "pug" instead of 10
+  bool labels_are_names = false;           // in galleries and reports: "pug" instead of 10
+  bool numbered = false;                   // a benchmark: files of labels have numbers all the same
   std::size_t without_role = 0;            // images of the data set that are left out: neither
   Orientation orientation = Orientation::as_stored;
 

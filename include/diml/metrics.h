@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "diml/progress.h"
+
 namespace diml {
 
 // Fractions from 0 to 1, means over queries. R is the number of gallery images of the query's
@@ -71,7 +73,8 @@ struct BootstrapParams {
 // values: [rows, columns]; a row is drawn as a whole, so that columns stay paired and the column of
 // a difference gives a paired interval. Depends on the seed alone, not on the threads.
 std::vector<Interval> bootstrap_means(std::span<const double> values, std::size_t columns,
-                                      const BootstrapParams& params = {});
+                                      const BootstrapParams& params = {},
+                                      const Progress& progress = {});
 
 // Mutual information of two labellings over the mean of their entropies: 1 for the same partition,
 // 0 for unrelated ones.

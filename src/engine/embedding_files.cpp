@@ -243,7 +243,7 @@ void EmbeddingFiles::choose_label_type() {
   const bool numbers = std::all_of(names.begin(), names.end(), [](const std::string& name) {
     return label_number(name).has_value();
   });
-  if (!list_.labels_are_names || numbers) return;
+  if (!list_.labels_are_names || list_.numbered || numbers) return;
   for (const std::string& name : names) longest_word_ = std::max(longest_word_, text_length(name));
 }
 
@@ -253,7 +253,8 @@ void EmbeddingFiles::append_label(std::size_t image) {
     const std::string bytes = npy_text(word, longest_word_);
     part("labels.npy").append(bytes.data(), bytes.size());
   } else {
-    const std::int64_t number = label_number(word).value_or(list_.labels[image]);
+    const std::int64_t own = list_.labels[image];
+    const std::int64_t number = list_.numbered ? own : label_number(word).value_or(own);
     part("labels.npy").append(&number, sizeof(number));
   }
 }

@@ -66,7 +66,11 @@ std::string LabelledImages::label_of(std::size_t image) const {
 LabelledImages labelled_images(const Dataset& data) {
   LabelledImages images;
   images.class_names = data.class_names;
-  images.labels_are_names = data.own_photos;  // benchmarks number their classes
+  // Some benchmarks have no names for their classes, only numbers.
+  images.labels_are_names =
+      data.own_photos || std::any_of(data.class_names.begin(), data.class_names.end(),
+                                     [](const std::string& name) { return !label_number(name); });
+  images.numbered = !data.own_photos;
   if (data.own_photos) images.orientation = Orientation::exif;
   for (const Sample& sample : data.samples) {
     if (!sample.is_query && !sample.is_gallery) {

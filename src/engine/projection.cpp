@@ -38,7 +38,8 @@ void tell_origin(Model& model, const std::string& projection) {
 }  // namespace
 
 PcaOfPhotos pca_of_photos(Embedder& embedder, std::span<const std::string> paths,
-                          const PcaParams& params, const Progress& progress) {
+                          const PcaParams& params, const Progress& progress,
+                          const Progress& on_directions) {
   const std::size_t dim = embedder.dim();
   const std::size_t of_grid = embedder.cells_per_grid();
   if (params.dim < 1 || params.dim > dim) {
@@ -76,7 +77,7 @@ PcaOfPhotos pca_of_photos(Embedder& embedder, std::span<const std::string> paths
   if (result.photos == 0) throw Error("none of the photos could be read");
   result.cells = moment.count();
   result.directions =
-      principal_directions(moment, {.count = params.dim, .threads = params.threads});
+      principal_directions(moment, {.count = params.dim, .threads = params.threads}, on_directions);
   return result;
 }
 

@@ -36,9 +36,10 @@ struct PcaOfPhotos {
 // the dot products of cells least (in the sum of squares, before cells become unit vectors again).
 // PCA about the mean would keep the dot products of differences from the mean, which matching does
 // not use. embedder: the network without a projection, with the grid whose cells are used. Photos
-// of which no cell is drawn are not read.
+// of which no cell is drawn are not read. on_directions: the search for them, after the photos.
 PcaOfPhotos pca_of_photos(Embedder& embedder, std::span<const std::string> paths,
-                          const PcaParams& params = {}, const Progress& progress = {});
+                          const PcaParams& params = {}, const Progress& progress = {},
+                          const Progress& on_directions = {});
 
 // The model with these directions in place of its projection, without bias.
 Model projected(Model model, const PcaOfPhotos& pca);

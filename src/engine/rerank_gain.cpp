@@ -61,7 +61,8 @@ std::string RerankGain::summary() const {
          std::to_string(broken);
 }
 
-DepthComparison compare_depths(const Evaluation& evaluation, const BootstrapParams& bootstrap) {
+DepthComparison compare_depths(const Evaluation& evaluation, const BootstrapParams& bootstrap,
+                               const Progress& progress) {
   const std::vector<RerankResult>& results = evaluation.results;
   for (const RerankResult& result : results) {
     if (result.queries.size() != evaluation.queries) {
@@ -86,7 +87,7 @@ DepthComparison compare_depths(const Evaluation& evaluation, const BootstrapPara
   if (bootstrap.resamples == 0) return comparison;
   const std::size_t columns = kMetrics * (results.size() + comparison.gains.size());
   const std::vector<Interval> all =
-      bootstrap_means(rows_of(evaluation, comparison), columns, bootstrap);
+      bootstrap_means(rows_of(evaluation, comparison), columns, bootstrap, progress);
   const auto three = [&all](std::size_t place) {
     return MetricIntervals{all[kMetrics * place], all[kMetrics * place + 1],
                            all[kMetrics * place + 2]};

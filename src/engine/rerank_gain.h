@@ -50,6 +50,7 @@ struct DepthComparison {
 // evaluation: with the results of its queries. resamples = 0: without intervals. The intervals say
 // how far the numbers would move with other queries of the same kind; they take the queries for
 // independent and the gallery as it is.
-DepthComparison compare_depths(const Evaluation& evaluation, const BootstrapParams& bootstrap);
+DepthComparison compare_depths(const Evaluation& evaluation, const BootstrapParams& bootstrap,
+                               const Progress& progress = {});
 
 }  // namespace diml

@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::uint64_t kStream = 0xb007;  // apart from other uses of the same seed
 
+constexpr std::size_t kAtOnce = 64;  // resamples between two reports of progress
+
 // Between the two nearest of the sorted values, as numpy.quantile does.
 double quantile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
@@ -34,7 +36,7 @@ void draw(std::span<const double> values, std::size_t columns, std::uint64_t see
 }  // namespace
 
 std::vector<Interval> bootstrap_means(std::span<const double> values, std::size_t columns,
-                                      const BootstrapParams& params) {
+                                      const BootstrapParams& params, const Progress& progress) {
   if (columns == 0 || values.empty() || values.size() % columns != 0) {
     throw Error("a bootstrap needs at least one row, and rows of the same length");
   }
@@ -44,13 +46,17 @@ std::vector<Interval> bootstrap_means(std::span<const double> values, std::size_
     throw Error("a bootstrap needs at least one resample, and a level between 0 and 1");
   }
   std::vector<double> means(params.resamples * columns);
-  parallel_for(params.resamples, 16, params.threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t k = begin; k < end; ++k) {
-      const std::span<double> of_resample = std::span(means).subspan(k * columns, columns);
-      draw(values, columns, mixed_seed(params.seed, kStream, k), of_resample);
-      for (double& sum : of_resample) sum /= static_cast<double>(rows);
-    }
-  });
+  for (std::size_t first = 0; first < params.resamples; first += kAtOnce) {
+    const std::size_t count = std::min(kAtOnce, params.resamples - first);
+    parallel_for(count, 16, params.threads, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t k = first + begin; k < first + end; ++k) {
+        const std::span<double> of_resample = std::span(means).subspan(k * columns, columns);
+        draw(values, columns, mixed_seed(params.seed, kStream, k), of_resample);
+        for (double& sum : of_resample) sum /= static_cast<double>(rows);
+      }
+    });
+    progress(first + count, params.resamples);
+  }
   std::vector<Interval> intervals;
   std::vector<double> sorted(params.resamples);
   for (std::size_t c = 0; c < columns; ++c) {

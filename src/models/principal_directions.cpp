@@ -217,8 +217,8 @@ void put(const double* row, std::size_t dim, std::vector<float>& rows) {
 
 }  // namespace
 
-PrincipalDirections principal_directions(const SecondMoment& moment,
-                                         const PrincipalParams& params) {
+PrincipalDirections principal_directions(const SecondMoment& moment, const PrincipalParams& params,
+                                         const Progress& progress) {
   const std::size_t dim = moment.dim();
   if (params.count < 1 || params.count > dim) {
     throw Error("vectors of " + std::to_string(dim) + " dimensions have 1 to " +
@@ -233,15 +233,25 @@ PrincipalDirections principal_directions(const SecondMoment& moment,
   PrincipalDirections found;
   found.dim = dim;
   std::vector<double> values;
+  constexpr std::size_t kParts = 100;  // of the way, as it is told
+  double first_error = 0.0;
+  double shown = 0.0;
   // A check costs as much as many steps: the intervals between checks grow.
   for (std::size_t look = 8;; look += look / 2) {
     for (; found.steps < std::min(look, params.most_steps); found.steps += kProducts) {
       subspace.step();
+      progress(static_cast<std::size_t>(shown), kParts);
     }
     values = subspace.turn_to_axes();
-    found.converged = subspace.worst(values, params.count) <= params.tolerance * values[0];
+    const double error = subspace.worst(values, params.count) / values[0];
+    found.converged = error <= params.tolerance;
     if (found.converged || found.steps >= params.most_steps) break;
+    if (first_error == 0.0) first_error = error;
+    // The error falls by a factor in each step, after the first ones.
+    const double way = std::log(first_error / error) / std::log(first_error / params.tolerance);
+    shown = std::clamp(kParts * way, shown, kParts - 1.0);
   }
+  progress(kParts, kParts);
   for (std::size_t r = 0; r < params.count; ++r) {
     put(subspace.direction(r), dim, found.rows);
     found.shares.push_back(std::max(0.0, values[r]) / trace);

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "diml/progress.h"
+
 namespace diml {
 
 // The sum of x x^T over the directions x of many vectors, about the origin: the lengths of the
@@ -63,9 +65,11 @@ struct PrincipalDirections {
 };
 
 // By subspace iteration in double. Where the vectors span fewer dimensions than requested, the last
-// rows are arbitrary directions orthogonal to all of them. Throws where all vectors are zero, and
-// where count is not 1 to dim.
+// rows are arbitrary directions orthogonal to all of them. The progress is that of the error, from
+// the first check to the tolerance, on a logarithmic scale: the number of steps is not known.
+// Throws where all vectors are zero, and where count is not 1 to dim.
 PrincipalDirections principal_directions(const SecondMoment& moment,
-                                         const PrincipalParams& params = {});
+                                         const PrincipalParams& params = {},
+                                         const Progress& progress = {});
 
 }  // namespace diml

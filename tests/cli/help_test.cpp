@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -17,7 +19,27 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-class Help : public GridFolder {};
+class Help : public GridFolder {
+ protected:
+  std::string help_of(Arguments command) const {
+    command.emplace_back("--help");
+    return run_well(command);
+  }
+  // The command and all commands below it, as the help of each lists them.
+  std::vector<Arguments> all_commands(const Arguments& command) const {
+    std::vector<Arguments> all = {command};
+    std::istringstream lines(help_of(command));
+    bool listed = false;
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("  ")) listed = line == "Subcommands:" || line == "Commands:";
+      if (!listed || !line.starts_with("  ") || line[2] == ' ') continue;
+      Arguments below = command;
+      below.push_back(line.substr(2, line.find(' ', 2) - 2));
+      for (const Arguments& one : all_commands(below)) all.push_back(one);
+    }
+    return all;
+  }
+};
 
 TEST_F(Help, OfACommandIsTheSameByBothRoads) {
   EXPECT_EQ(run_well({"help"}), run_well({"--help"}));
@@ -31,12 +53,19 @@ TEST_F(Help, SaysRangesAndChoicesInWords) {
   EXPECT_TRUE(has(run_well({"bench", "--help"}), "--grid NUMBER (1 to 14)=4"));
   EXPECT_TRUE(has(run_well({"bench", "--help"}), "--dim NUMBER (1 or more)=128"));
   EXPECT_TRUE(has(run_well({"match", "--help"}), "--marginals cross_correlation|uniform="));
-  for (const std::string command : {"match", "evaluate", "generate", "bench", "doctor", "demo"}) {
-    const std::string help = run_well({command, "--help"});
-    for (const char* riddle :
-         {"e+308", "e-308", " in [", "UINT", "FLOAT", "INT:", "--quiet TEXT"}) {
-      EXPECT_FALSE(has(help, riddle)) << command << " " << riddle;
-    }
+  const std::regex riddle("[0-9]e[+-][0-9]|[0-9]{7}| in \\[|UINT|FLOAT|INT:|--quiet TEXT");
+  std::size_t seen = 0;
+  for (const Arguments& command : all_commands({})) {
+    std::string name;
+    for (const std::string& word : command) name += " " + word;
+    std::smatch found;
+    const std::string help = help_of(command);
+    EXPECT_FALSE(std::regex_search(help, found, riddle)) << name << ": " << found.str();
+    ++seen;
+  }
+  EXPECT_GT(seen, 15u);
+  if (has(run_well({"--help"}), "  serve ")) {
+    EXPECT_TRUE(has(run_well({"serve", "--help"}), "--most-work NUMBER (0.001 to 1,000,000,000)"));
   }
 }
 

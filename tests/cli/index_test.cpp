@@ -97,6 +97,29 @@ TEST_F(IndexCommand, FeatureMapsInEveryLayoutBuildTheSameGalleryAndAskTheSame) {
             std::string::npos);
 }
 
+// Results go to standard output meanwhile: the bar makes room for them.
+TEST_F(IndexCommand, ASearchForPeopleShowsItsProgress) {
+  run_well(build());
+  const Arguments search = {"search", "g", "--embeddings", "c", "--top", "2"};
+  const ProgramResult shown = run(search, {.error_stream = ErrorStream::terminal});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_NE(shown.err.find("\rsearch ["), std::string::npos) << shown.err;
+  EXPECT_NE(shown.err.find("100% 40/40"), std::string::npos) << shown.err;
+  EXPECT_TRUE(shown.err.ends_with("\r\033[K")) << shown.err;
+  EXPECT_EQ(shown.out, run_well(search));
+  EXPECT_EQ(run(search).err, "");
+}
+
+TEST_F(IndexCommand, ABenchmarkShowsItsProgress) {
+  const ProgramResult shown =
+      run({"bench", "gallery", "--images", "300", "--rerank", "5", "--dim", "8"},
+          {.error_stream = ErrorStream::terminal});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  for (const char* bar : {"\rmake [", "\ropen [", "\rsearch [", "\radd ["}) {
+    EXPECT_NE(shown.err.find(bar), std::string::npos) << bar;
+  }
+}
+
 TEST_F(IndexCommand, SearchesByIdWithScoresThatAddUp) {
   run_well(build({"--type", "float32"}));
   const Json found = json_of({"search", "g", "--id", "7,3", "--top", "5"});

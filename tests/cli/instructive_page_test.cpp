@@ -113,6 +113,30 @@ TEST_F(InstructivePages, AreWholeWithoutPicturesToo) {
   EXPECT_EQ(count_of(page, "<figure><img "), 0u);
 }
 
+// Own features find their pictures where the paths are given, and drawing shows its progress.
+TEST_F(InstructivePages, OfFeaturesWithPathsShowThePhotos) {
+  run_well(embed_critters("e"));
+  const Arguments command = of_features({"--paths", "e.paths.txt", "--html-queries", "2"});
+  const Json gain = gain_of(command);
+  const std::string page = bytes_of(at("q.html"));
+  expect_whole(page, gain);
+  EXPECT_EQ(count_of(page, "<figure><img "), 3 * count_of(page, "<article>"));
+  EXPECT_EQ(count_of(page, "weight of each part\" viewBox"), 0u) << "a grid in place of a photo";
+  EXPECT_NE(page.find("critter_0000"), std::string::npos) << "the names of the files";
+  const ProgramResult shown = run(command, {.error_stream = ErrorStream::terminal});
+  const std::string last = "/" + std::to_string(count_of(page, "<article>"));
+  EXPECT_NE(shown.err.find("\rpage ["), std::string::npos) << shown.err;
+  EXPECT_NE(shown.err.find("100% " + last.substr(1) + last), std::string::npos) << shown.err;
+  // Photos that are gone are drawn as grids, and that is said.
+  fs::remove_all(at("critters/images"));
+  const ProgramResult without = run(command);
+  EXPECT_EQ(without.exit_code, 0);
+  EXPECT_NE(without.err.find("pictures could not be read, the grid alone is drawn: "),
+            std::string::npos)
+      << without.err;
+  EXPECT_EQ(count_of(bytes_of(at("q.html")), "<figure><img "), 0u);
+}
+
 // Shape and values of an array that the program wrote.
 std::pair<std::vector<std::size_t>, std::vector<float>> floats_of(const std::string& bytes) {
   const std::size_t open = bytes.find("'shape': (") + 10;

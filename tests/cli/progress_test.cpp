@@ -27,6 +27,10 @@ TEST_F(ProgressBar, AppearsOnATerminal) {
   const std::string evaluating = on_terminal(evaluate());
   EXPECT_NE(evaluating.find("\revaluate ["), std::string::npos) << evaluating;
   EXPECT_NE(evaluating.find("100% 12/12"), std::string::npos) << evaluating;
+  // The intervals, in blocks.
+  for (const char* place : {"\rbootstrap [", " 64/1000", "100% 1000/1000"}) {
+    EXPECT_NE(evaluating.find(place), std::string::npos) << place;
+  }
 }
 
 TEST_F(ProgressBar, MovesWhileGridsAreGeneratedAndWritten) {

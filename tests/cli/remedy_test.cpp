@@ -91,6 +91,60 @@ TEST_F(Remedy, OfAnAddGoesOn) {
   EXPECT_EQ(done.at("added"), 0);
 }
 
+TEST_F(Remedy, OfASyncSkipsIt) {
+  put_photos(kGood);
+  run_well(of_model({"index", "build", "g"}, {"--images", "critters"}));
+  const Json done =
+      Json::parse(expect_remedy({"index", "sync", "g", "photos", "--json", "-"}, "--skip-bad"));
+  EXPECT_EQ(done.at("bad"), 1);
+  EXPECT_EQ(done.at("items"), 24 + kGood);
+  // What the failed call had embedded is not embedded again.
+  EXPECT_LT(done.at("added"), kGood);
+}
+
+TEST_F(Remedy, OfASyncThatWouldRemoveMostRemovesIt) {
+  put_photos(kGood + 1);
+  run_well(of_model({"index", "build", "g"}, kPhotos));
+  std::filesystem::remove_all(at("photos/0"));
+  std::filesystem::remove_all(at("photos/1/"));
+  std::filesystem::create_directories(at("photos"));
+  const Arguments command = {"index", "sync", "g", "photos", "--json", "-"};
+  const ProgramResult failed = run(command);
+  EXPECT_NE(failed.err.find("(--force"), std::string::npos) << failed.err;
+  const ProgramResult again = run(with_remedy(command, failed.err));
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(Json::parse(again.out).at("items"), 0);
+}
+
+TEST_F(Remedy, OfASearchSkipsTheQuery) {
+  put_photos(kGood);
+  run_well(of_model({"index", "build", "g"}, {"--images", "critters"}));
+  const Json done = Json::parse(
+      expect_remedy({"search", "g", "photos", "--top", "1", "--json", "-"}, "--skip-bad skips it"));
+  EXPECT_EQ(done.at("queries").size(), kGood);
+  EXPECT_EQ(done.at("skipped"), 1);
+}
+
+TEST_F(Remedy, OfACalibrationSkipsIt) {
+  put_photos(kGood);
+  const Arguments command = of_model({"calibrate", "--split", "all", "--grids", "2", "--lambdas",
+                                      "0.05", "--depths", "2", "--folds", "2", "--json", "-"},
+                                     kPhotos);
+  EXPECT_EQ(Json::parse(expect_remedy(command, "--skip-bad skips it")).at("images"), kGood);
+}
+
+TEST_F(Remedy, OfAProjectionSkipsIt) {
+  put_photos(kGood);
+  const Arguments command = {"weights",   "project", "small.safetensors",
+                             "--replace", "--kind",  "pca",
+                             "--images",  "photos",  "--dim",
+                             "4",         "--out",   "p.safetensors",
+                             "--json",    "-"};
+  const Json done = Json::parse(expect_remedy(command, "--skip-bad skips it"));
+  EXPECT_EQ(done.at("photos"), kGood);
+  EXPECT_EQ(done.at("bad"), 1);
+}
+
 TEST_F(Remedy, ABuildGoesOnWithItsOwnModelAlone) {
   put_photos(kGood);
   EXPECT_NE(run(of_model({"index", "build", "g"}, kPhotos)).err.find("39 images are kept in g"),

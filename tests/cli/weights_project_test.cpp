@@ -60,6 +60,21 @@ TEST_F(WeightsProject, ByPcaMakesAModelThatEmbedsAndEvaluates) {
   EXPECT_EQ(judged.at("pairs"), 5);
 }
 
+TEST_F(WeightsProject, ByPcaShowsItsProgress) {
+  const ProgramResult shown =
+      run(by_pca({"--out", "pca.safetensors"}), {.error_stream = ErrorStream::terminal});
+  ASSERT_EQ(shown.exit_code, 0) << shown.err;
+  for (const char* place : {"\rembed [", "\rdirections [", "100% 100/100"}) {
+    EXPECT_NE(shown.err.find(place), std::string::npos) << place;
+  }
+  const ProgramResult bench = run(
+      {"bench", "network", "--model", "small.safetensors", "--images", "critters", "--rounds", "1"},
+      {.error_stream = ErrorStream::terminal});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  EXPECT_NE(bench.err.find("\rmeasure ["), std::string::npos) << bench.err;
+  EXPECT_NE(bench.err.find("100% 6/6"), std::string::npos) << bench.err;
+}
+
 TEST_F(WeightsProject, ByPcaIsTheSameEachTime) {
   run_well(by_pca({"--cells", "100", "--out", "a.safetensors", "--threads", "1"}));
   run_well(by_pca({"--cells", "100", "--out", "b.safetensors", "--threads", "2"}));

@@ -259,7 +259,8 @@ TEST(Figure, RefusesWhatDoesNotFit) {
 
 TEST(Figure, NoTextOverlapsAnotherOrLeavesTheFigure) {
   for (const double width : {150.0, 238.0, 300.0, 345.0, 400.0, 504.0, 900.0}) {
-    for (const FigureStyle style : {FigureStyle::arrows, FigureStyle::numbered}) {
+    for (const FigureStyle style :
+         {FigureStyle::arrows, FigureStyle::numbered, FigureStyle::regions}) {
       for (const std::size_t strongest : {1u, 5u, 22u}) {
         FigureParams params;
         params.width = width;
@@ -272,8 +273,8 @@ TEST(Figure, NoTextOverlapsAnotherOrLeavesTheFigure) {
         }
         test::expect_apart(test::text_boxes(drawn(PictureFormat::svg, params)), width,
                            "width " + std::to_string(width) + ", pairs " +
-                               std::to_string(strongest) +
-                               (style == FigureStyle::arrows ? ", arrows" : ", numbered"));
+                               std::to_string(strongest) + ", style " +
+                               std::to_string(static_cast<int>(style)));
       }
     }
   }

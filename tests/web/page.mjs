@@ -27,14 +27,12 @@ export function startBrowser() {
   });
 }
 
-// A new visitor. complaints: all errors of the console, the page and the network.
+// A new visitor. complaints: all that the console says, and all errors of the page and the network.
 export async function visitor(browser, address, settings = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...settings });
   const page = await context.newPage();
   const complaints = [];
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
-  });
+  page.on("console", (message) => complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("requestfailed", (request) => {
     // Sliders abort requests whose answers are no longer needed.
