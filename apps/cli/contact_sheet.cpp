@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/markup.h"
+#include "base/shown_text.h"
 
 namespace diml::cli {
 namespace {
@@ -31,7 +32,7 @@ constexpr const char* kStyle = R"(
 
 std::string picture(const std::vector<std::uint8_t>& thumbnail, const std::string& name) {
   if (thumbnail.empty()) return "<div class=none></div>";
-  return "<img alt=\"" + markup_text(name) + "\" src=\"data:image/jpeg;base64," +
+  return "<img alt=\"" + markup_text(shown(name)) + "\" src=\"data:image/jpeg;base64," +
          base64(thumbnail) + "\">";
 }
 
@@ -47,9 +48,9 @@ std::string figure_of(const SheetHit& sheet, std::size_t rank) {
     return std::string("<tr><td class=dim>") + name + "<td>" + value;
   };
   std::string html = "<li><figure>" + picture(sheet.thumbnail, hit.item.path) + "<figcaption>";
-  html += std::to_string(rank) + ". " + markup_text(hit.item.path) + " <span class=dim>id " +
+  html += std::to_string(rank) + ". " + markup_text(shown(hit.item.path)) + " <span class=dim>id " +
           std::to_string(hit.item.id);
-  if (!hit.item.label.empty()) html += ", " + markup_text(hit.item.label);
+  if (!hit.item.label.empty()) html += ", " + markup_text(shown(hit.item.label));
   html += "</span><table>" + row("total", number(hit.total)) + row("global", number(hit.global)) +
           row("structural", hit.structural ? number(*hit.structural) : "not matched") + "</table>";
   if (hit.item.metadata != "{}") {
@@ -64,11 +65,11 @@ std::string contact_sheet(const std::string& gallery, const std::vector<SheetQue
   std::string html =
       "<!doctype html>\n<html lang=en><meta charset=utf-8>\n<meta name=viewport "
       "content=\"width=device-width, initial-scale=1\">\n<title>" +
-      markup_text(gallery) + "</title>\n<style>" + kStyle + "</style>\n<main><h1>" +
-      markup_text(gallery) + "</h1>\n";
+      markup_text(shown(gallery)) + "</title>\n<style>" + kStyle + "</style>\n<main><h1>" +
+      markup_text(shown(gallery)) + "</h1>\n";
   for (const SheetQuery& query : queries) {
     html += "<section><figure>" + picture(query.thumbnail, query.name) + "<figcaption><h2>" +
-            markup_text(query.name) + "</h2></figcaption></figure>\n<ol>\n";
+            markup_text(shown(query.name)) + "</h2></figcaption></figure>\n<ol>\n";
     for (std::size_t k = 0; k < query.hits.size(); ++k) html += figure_of(query.hits[k], k + 1);
     html += "</ol></section>\n";
   }

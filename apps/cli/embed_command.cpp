@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "base/input_file.h"
+#include "base/shown_text.h"
 #include "base/stopwatch.h"
 #include "command.h"
 #include "diml/error.h"
@@ -113,14 +114,14 @@ void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder, const Labe
                   " images: " + kResume);
     }
     if (files.kept() == 0) {
-      report_bad(read_lines(out + ".partial/bad.txt"), total, "");
+      report_bad(read_names(out + ".partial/bad.txt"), total, "");
       throw Error("none of the images could be read: nothing was written");
     }
     files.commit();
   }
   processes.barrier();
   const double seconds = watch.seconds();
-  if (files.bad() > 0) report_bad(read_lines(out + ".bad.txt"), total, out + ".bad.txt");
+  if (files.bad() > 0) report_bad(read_names(out + ".bad.txt"), total, out + ".bad.txt");
   const double rate = static_cast<double>(total - before) / seconds;
   output.write({{"images", files.kept()},
                 {"embedded", files.kept() - kept_before},
@@ -131,8 +132,8 @@ void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder, const Labe
                 {"images_per_second", rate}});
   if (!output.takes_standard_output()) {
     std::printf("%zu images, %zu cells of %zu dimensions each, in %s.*: %.1f s, %.1f images/s\n",
-                files.kept(), embedder.cells_per_grid(), embedder.dim(), out.c_str(), seconds,
-                rate);
+                files.kept(), embedder.cells_per_grid(), embedder.dim(), shown(out).c_str(),
+                seconds, rate);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/npy.h"
+#include "base/shown_text.h"
 #include "command.h"
 #include "diml/error.h"
 #include "diml/explain.h"
@@ -282,7 +283,7 @@ void ExplainCommand::run() {
   if (!json.empty()) output.write(Json::parse(to_json(why)));
   if (output.takes_standard_output()) return;
   if (!features.cells.empty()) {
-    std::printf("%s and %s\n", sides.names[0].c_str(), sides.names[1].c_str());
+    std::printf("%s and %s\n", shown(sides.names[0]).c_str(), shown(sides.names[1]).c_str());
   }
   print_explanation(why, arrows, weak);
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "base/csv_field.h"
+#include "search/name_json.h"
 
 namespace diml::cli {
 namespace {
@@ -13,10 +14,12 @@ namespace {
 constexpr std::array kColumns = {"rank",   "id",         "path",       "label",   "total",
                                  "global", "structural", "first_rank", "metadata"};
 
-std::string field_of(const Json& value) {
+// A table has the bytes of names as they are.
+std::string field_of(const Json& hit, const char* column) {
+  const Json& value = hit.at(column);
   if (value.is_null()) return "";
-  if (value.is_string()) return csv_field(value.get<std::string>());
-  if (!value.is_number_float()) return csv_field(value.dump());
+  if (value.is_string()) return csv_field(name_in(hit, column).value());
+  if (!value.is_number_float()) return csv_field(text_of_json(value));
   char text[32];  // the shortest text that is the same float again
   const auto end = std::to_chars(text, text + sizeof(text), value.get<float>()).ptr;
   return {text, end};
@@ -69,12 +72,12 @@ HitFiles::HitFiles(const std::string& csv, const std::string& jsonl) {
 HitFiles::~HitFiles() = default;
 
 void HitFiles::write(const Json& query) {
-  if (jsonl_) jsonl_->write(query.dump() + "\n");
+  if (jsonl_) jsonl_->write(text_of_json(query) + "\n");
   if (!csv_) return;
-  const std::string name = csv_field(query.at("query").get<std::string>());
+  const std::string name = csv_field(name_in(query, "query").value());
   for (const Json& hit : query.at("hits")) {
     std::string row = name;
-    for (const char* column : kColumns) row += "," + field_of(hit.at(column));
+    for (const char* column : kColumns) row += "," + field_of(hit, column);
     csv_->write(row + "\n");
   }
 }

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/shown_text.h"
 #include "base/stopwatch.h"
 #include "diml/error.h"
 #include "engine/gallery_files.h"
@@ -326,7 +327,7 @@ void AddCommand::run() {
     std::printf(", %zu were there already (%zu got another label or metadata)", report.known,
                 report.updated);
   }
-  std::printf("; %zu in %s: %.1f s\n", items, gallery.c_str(), seconds);
+  std::printf("; %zu in %s: %.1f s\n", items, shown(gallery).c_str(), seconds);
 }
 
 void define_one(CLI::App& command, Run& chosen, bool fresh, const char* example) {

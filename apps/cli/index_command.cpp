@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "base/shown_text.h"
 #include "base/stopwatch.h"
 #include "diml/approximate_index.h"
 #include "diml/error.h"
@@ -87,7 +88,7 @@ void run_remove(const Options& options) {
   const std::size_t removed = std::set<std::int64_t>(ids.begin(), ids.end()).size();
   output.write({{"removed", removed}, {"items", left}});
   if (output.takes_standard_output()) return;
-  std::printf("%zu removed, %zu left in %s\n", removed, left, options.gallery.c_str());
+  std::printf("%zu removed, %zu left in %s\n", removed, left, shown(options.gallery).c_str());
 }
 
 // Whether there is an index, and whether it is up to date.
@@ -134,7 +135,7 @@ void run_info(const Options& options) {
   }
   output.write(json);
   if (output.takes_standard_output()) return;
-  std::printf("%s: %zu images", options.gallery.c_str(), snapshot->size());
+  std::printf("%s: %zu images", shown(options.gallery).c_str(), snapshot->size());
   if (!vectors.ids.empty()) {
     std::printf(", ids %lld to %lld", static_cast<long long>(vectors.ids.front()),
                 static_cast<long long>(vectors.ids.back()));
@@ -144,9 +145,10 @@ void run_info(const Options& options) {
   std::printf("on disk    %s, of which %s are free for reuse; revision %llu\n",
               size_text(space.used).c_str(), size_text(space.free).c_str(),
               static_cast<unsigned long long>(snapshot->revision()));
-  std::printf("model      %s\n", format.embedding.empty() ? "unknown" : format.model.c_str());
+  std::printf("model      %s\n",
+              format.embedding.empty() ? "unknown" : shown(format.model).c_str());
   for (const auto& [name, value] : format.embedding) {
-    std::printf("  %-11s %s\n", name.c_str(), value.c_str());
+    std::printf("  %-11s %s\n", shown(name).c_str(), shown(value).c_str());
   }
   const Json& index = json["index"];
   if (index.is_null()) {
@@ -169,13 +171,13 @@ void run_verify(const Options& options) {
   output.write({{"items", found.items}, {"damaged", found.damaged}, {"faults", found.faults}});
   if (found.faults.empty()) {
     if (!output.takes_standard_output()) {
-      std::printf("%s: %zu images, all as they were written\n", options.gallery.c_str(),
+      std::printf("%s: %zu images, all as they were written\n", shown(options.gallery).c_str(),
                   found.items);
     }
     return;
   }
   for (std::size_t k = 0; k < std::min(kShown, found.faults.size()); ++k) {
-    std::fprintf(stderr, "  %s\n", found.faults[k].c_str());
+    std::fprintf(stderr, "  %s\n", shown_message(found.faults[k]).c_str());
   }
   if (found.faults.size() > kShown) {
     std::fprintf(stderr, "  and %zu more\n", found.faults.size() - kShown);
@@ -199,7 +201,7 @@ void run_export(const Options& options) {
     throw Error(options.gallery + ": is empty: there is nothing to export");
   export_gallery(*snapshot, options.out, progress_bar("export"));
   std::printf("%zu images in %s.{cells,globals,labels}.npy, .paths.txt, .items.jsonl\n",
-              snapshot->size(), options.out.c_str());
+              snapshot->size(), shown(options.out).c_str());
 }
 
 void run_cache(const Options& options) {

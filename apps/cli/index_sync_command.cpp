@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "base/shown_text.h"
 #include "base/stopwatch.h"
 #include "diml/error.h"
 #include "engine/sync_folder.h"
@@ -8,6 +9,7 @@
 #include "network_options.h"
 #include "options.h"
 #include "progress_bar.h"
+#include "search/name_json.h"
 
 namespace diml::cli {
 namespace {
@@ -79,8 +81,8 @@ void SyncCommand::tell(const SyncPlan& plan, const MetadataByPath& texts) const 
 
 void SyncCommand::print_plan(const SyncPlan& plan) const {
   for (const SyncStep& step : plan.steps) {
-    std::printf("%-9s %s%s%s%s\n", name_of(step.action), step.path.c_str(),
-                step.detail.empty() ? "" : "  (", step.detail.c_str(),
+    std::printf("%-9s %s%s%s%s\n", name_of(step.action), shown(step.path).c_str(),
+                step.detail.empty() ? "" : "  (", shown_message(step.detail).c_str(),
                 step.detail.empty() ? "" : ")");
   }
 }
@@ -147,7 +149,9 @@ void SyncCommand::run() {
   if (dry_run) {
     done["steps"] = Json::array();
     for (const SyncStep& step : plan.steps) {
-      done["steps"].push_back({{"action", name_of(step.action)}, {"path", step.path}});
+      Json one = {{"action", name_of(step.action)}};
+      put_name(one, "path", step.path);
+      done["steps"].push_back(std::move(one));
     }
   }
   tell(plan, texts);
@@ -171,7 +175,7 @@ void SyncCommand::run() {
               number("unchanged"));
   if (number("touched") > 0) std::printf(" (%zu with a new time)", number("touched"));
   if (number("bad") > 0) std::printf(", %zu bad", number("bad"));
-  std::printf("; %zu images in %s", items, gallery.c_str());
+  std::printf("; %zu images in %s", items, shown(gallery).c_str());
   if (plan.elsewhere > 0) std::printf(", %zu of them from elsewhere", plan.elsewhere);
   std::printf(": %.1f s\n", done["seconds"].get<double>());
   if (dry_run) expect_few_removals(plan, params.removals);  // what the call would say

@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "base/markup.h"
+#include "base/shown_text.h"
 #include "diml/figure.h"
 #include "engine/rerank_gain.h"
 
@@ -89,7 +90,7 @@ std::string decimal(double value) {
 std::string heat_grid(const std::vector<double>& weights, GridShape shape,
                       const std::string& name) {
   const double most = std::max(*std::max_element(weights.begin(), weights.end()), 1e-12);
-  std::string svg = "<svg role=\"img\" aria-label=\"" + markup_text(name) +
+  std::string svg = "<svg role=\"img\" aria-label=\"" + markup_text(shown(name)) +
                     ", weight of each part\" viewBox=\"0 0 " + std::to_string(shape.cols) + " " +
                     std::to_string(shape.rows) + "\">";
   for (std::size_t cell = 0; cell < weights.size(); ++cell) {
@@ -154,16 +155,16 @@ class Page {
     std::string html = "<figure>";
     if (picture) {
       const bool large = std::min(picture->width, picture->height) > kThumbnail;
-      html += "<img alt=\"" + markup_text(name) + "\" src=\"data:image/jpeg;base64," +
+      html += "<img alt=\"" + markup_text(shown(name)) + "\" src=\"data:image/jpeg;base64," +
               base64(encode_jpeg(large ? resize_short_side(*picture, kThumbnail) : *picture,
                                  kQuality)) +
               "\">";
     } else {
       html += heat_grid(weights, page_.shape, name);
     }
-    return html + "<figcaption><strong>" + heading + "</strong><br>" + markup_text(name) + " (" +
-           std::to_string(image) + ")<br>" + markup_text(images_.label_of(image)) + more +
-           "</figcaption></figure>\n";
+    return html + "<figcaption><strong>" + heading + "</strong><br>" + markup_text(shown(name)) +
+           " (" + std::to_string(image) + ")<br>" + markup_text(shown(images_.label_of(image))) +
+           more + "</figcaption></figure>\n";
   }
 
   std::string found(const QueryResult& query, const Explanation& why,
@@ -231,10 +232,10 @@ std::string instructive_page(const InstructivePage& page, const ComparedDepths& 
   const InstructiveQueries chosen = instructive_queries(depths, page.most);
   const Page maker(page, depths, images, pictures);
   std::string html = kHead;
-  html += "<title>" + markup_text(page.title) + "</title>\n</head>\n<body>\n<main>\n<h1>" +
-          markup_text(page.title) + "</h1>\n<p>" + std::to_string(depths.before.queries.size()) +
-          " queries; the first " + std::to_string(depths.after.rerank) +
-          " candidates of each are re-ranked.</p>\n";
+  html += "<title>" + markup_text(shown(page.title)) + "</title>\n</head>\n<body>\n<main>\n<h1>" +
+          markup_text(shown(page.title)) + "</h1>\n<p>" +
+          std::to_string(depths.before.queries.size()) + " queries; the first " +
+          std::to_string(depths.after.rerank) + " candidates of each are re-ranked.</p>\n";
   const std::size_t total = chosen.fixed.size() + chosen.broken.size() + chosen.wrong.size();
   std::size_t drawn = 0;
   const auto section = [&](const std::string& heading, const std::string& words,

@@ -8,6 +8,7 @@
 
 #include <sys/resource.h>
 
+#include "base/shown_text.h"
 #include "base/stopwatch.h"
 #include "base/threads.h"
 #include "build_facts.h"
@@ -18,6 +19,7 @@
 #include "failure.h"
 #include "help_text.h"
 #include "messages.h"
+#include "search/name_json.h"
 
 namespace diml::cli {
 namespace {
@@ -222,11 +224,11 @@ int run(int argc, char** argv) {
   try {
     return parse_and_run(argc, argv);
   } catch (const CLI::ParseError& error) {
-    std::cerr << command << ": " << error.what() << "\n";
+    std::cerr << command << ": " << shown_message(error.what()) << "\n";
     return 2;
   } catch (...) {
     const Error error = current_error();
-    std::cerr << command << ": " << error.what() << "\n";
+    std::cerr << command << ": " << shown_message(error.what()) << "\n";
     return exit_code_of(error.kind());
   }
 }
@@ -240,7 +242,7 @@ JsonOutput::JsonOutput(const std::string& path) : standard_output_(path == "-") 
 }
 
 void JsonOutput::write(const Json& json) {
-  const std::string text = json.dump(2) + "\n";
+  const std::string text = text_of_json(json, 2) + "\n";
   if (standard_output_) std::fputs(text.c_str(), stdout);
   if (!file_) return;
   file_->write(text);

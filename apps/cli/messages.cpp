@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/enum_names.h"
+#include "base/shown_text.h"
 #include "options.h"
 
 namespace diml::cli {
@@ -38,7 +39,7 @@ void define_messages(CLI::App& command) {
 bool is_shown(LogLevel level) { return level <= shown; }
 
 void say(LogLevel level, const std::string& line) {
-  if (is_shown(level)) std::fprintf(stderr, "%s\n", line.c_str());
+  if (is_shown(level)) std::fprintf(stderr, "%s\n", shown_message(line).c_str());
 }
 
 }  // namespace diml::cli

@@ -27,7 +27,7 @@ std::string NamedImages::label_of(std::int64_t image) const {
 }
 
 std::vector<std::string> load_paths(const std::string& file, std::size_t count) {
-  std::vector<std::string> paths = read_lines(file);
+  std::vector<std::string> paths = read_names(file);
   if (paths.size() != count) {
     throw Error(file + ": has " + std::to_string(paths.size()) + " lines where " +
                 std::to_string(count) + " are wanted, one path for each image");

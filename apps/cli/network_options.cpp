@@ -7,6 +7,7 @@
 #include "base/image_names.h"
 #include "base/input_file.h"
 #include "base/sha256.h"
+#include "base/shown_text.h"
 #include "command.h"
 #include "datasets/images_below.h"
 #include "diml/dataset.h"
@@ -35,7 +36,7 @@ std::vector<std::string> images_in(const std::string& folder) {
 std::vector<std::string> images_listed(const std::string& list) {
   std::vector<std::string> paths;
   try {
-    paths = read_lines(list);
+    paths = read_names(list);
   } catch (const Error& error) {
     throw with_context(error, "", ": name a folder, or a file with one path per line");
   }
@@ -190,10 +191,10 @@ void report_bad(const std::vector<std::string>& reasons, std::size_t total,
   constexpr std::size_t kShown = 20;
   if (reasons.empty() || !is_shown(LogLevel::warning)) return;
   std::cerr << reasons.size() << " of " << total << " images could not be read and were left out";
-  if (!complete_list.empty()) std::cerr << " (all of them: " << complete_list << ")";
+  if (!complete_list.empty()) std::cerr << " (all of them: " << shown(complete_list) << ")";
   std::cerr << ":\n";
   for (std::size_t k = 0; k < std::min(kShown, reasons.size()); ++k) {
-    std::cerr << "  " << reasons[k] << "\n";
+    std::cerr << "  " << shown_message(reasons[k]) << "\n";
   }
   if (reasons.size() > kShown) std::cerr << "  and " << reasons.size() - kShown << " more\n";
 }

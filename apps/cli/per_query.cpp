@@ -7,6 +7,7 @@
 #include "command.h"
 #include "diml/error.h"
 #include "engine/rerank_gain.h"
+#include "search/name_json.h"
 
 namespace diml::cli {
 namespace {
@@ -49,9 +50,11 @@ std::string csv_line(const QueryResult& before, const QueryResult& after,
 Json image_json(std::int64_t image, const NamedImages& images) {
   const std::string path = images.path_of(image);
   const std::string label = images.label_of(image);
-  return {{"image", image},
-          {"path", path.empty() ? Json() : Json(path)},
-          {"label", label.empty() ? Json() : Json(label)}};
+  Json json = {{"image", image}, {"path", nullptr}};
+  if (!path.empty()) put_name(json, "path", path);
+  json["label"] = nullptr;
+  if (!label.empty()) put_name(json, "label", label);
+  return json;
 }
 
 Json found_json(const QueryResult& query, const NamedImages& images) {
@@ -68,8 +71,7 @@ std::string json_line(const QueryResult& before, const QueryResult& after,
   line["change"] = name_of(change_of(before, after));
   line["before"] = found_json(before, images);
   line["after"] = found_json(after, images);
-  // A file name may contain any bytes.
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of_json(line) + "\n";
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include "base/shown_text.h"
 #include "messages.h"
 
 namespace diml::cli {
@@ -14,7 +15,7 @@ namespace {
 
 class Bar {
  public:
-  explicit Bar(std::string label) : label_(std::move(label)) {}
+  explicit Bar(const std::string& label) : label_(shown_message(label)) {}
   Bar(const Bar&) = delete;
   Bar& operator=(const Bar&) = delete;
   ~Bar() { erase(); }  // also when an error ends the work: the message gets an empty line
@@ -51,11 +52,11 @@ class Bar {
 
 }  // namespace
 
-Progress progress_bar(std::string label) { return erasable_bar(std::move(label)).progress; }
+Progress progress_bar(const std::string& label) { return erasable_bar(label).progress; }
 
-ErasableBar erasable_bar(std::string label) {
+ErasableBar erasable_bar(const std::string& label) {
   if (!isatty(STDERR_FILENO) || !is_shown(LogLevel::info)) return {};
-  const auto bar = std::make_shared<Bar>(std::move(label));
+  const auto bar = std::make_shared<Bar>(label);
   return {[bar](std::size_t done, std::size_t total) { bar->show(done, total); },
           [bar] { bar->erase(); }};
 }

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "search/name_json.h"
+
 namespace diml::cli {
 namespace {
 
@@ -94,10 +96,11 @@ Json to_json(const Evaluation& evaluation, const Comparison& comparison, bool pe
       for (const auto& [label, metrics] : result.per_class) {
         const auto place = static_cast<std::size_t>(label);
         const bool named = label >= 0 && place < class_names.size();
-        Json of_class = {
-            {"label", named && labels_are_names ? class_names[place] : std::to_string(label)},
-            {"queries", metrics.queries}};
-        if (named) of_class["name"] = class_names[place];
+        Json of_class = Json::object();
+        put_name(of_class, "label",
+                 named && labels_are_names ? class_names[place] : std::to_string(label));
+        of_class["queries"] = metrics.queries;
+        if (named) put_name(of_class, "name", class_names[place]);
         add_metrics(of_class, metrics, evaluation.recall_ks);
         one["classes"].push_back(std::move(of_class));
       }

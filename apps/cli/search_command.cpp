@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "base/npy.h"
+#include "base/shown_text.h"
 #include "base/stopwatch.h"
 #include "contact_sheet.h"
 #include "diml/error.h"
@@ -14,6 +15,7 @@
 #include "messages.h"
 #include "options.h"
 #include "progress_bar.h"
+#include "search/name_json.h"
 #include "search_queries.h"
 #if DIML_HAS_NETWORKS
 #include "calibrated.h"
@@ -99,16 +101,17 @@ bool SearchCommand::ask(const GridStore& from, const GridSnapshot& snapshot, con
 }
 
 Json to_json(const Hit& hit, std::size_t rank) {
-  return {{"rank", rank},
-          {"id", hit.item.id},
-          {"path", hit.item.path},
-          {"label", hit.item.label.empty() ? Json() : Json(hit.item.label)},
-          {"global", hit.global},
-          {"structural", hit.structural ? Json(*hit.structural) : Json(nullptr)},
-          {"total", hit.total},
-          {"first_rank", hit.first_rank},
-          // Not parsed as Json, whose time grows with the square of the names.
-          {"metadata", nlohmann::json::parse(hit.item.metadata)}};
+  Json json = {{"rank", rank}, {"id", hit.item.id}};
+  put_name(json, "path", hit.item.path);
+  json["label"] = nullptr;
+  if (!hit.item.label.empty()) put_name(json, "label", hit.item.label);
+  json["global"] = hit.global;
+  json["structural"] = hit.structural ? Json(*hit.structural) : Json(nullptr);
+  json["total"] = hit.total;
+  json["first_rank"] = hit.first_rank;
+  // Not parsed as Json, whose time grows with the square of the names.
+  json["metadata"] = nlohmann::json::parse(hit.item.metadata);
+  return json;
 }
 
 constexpr int kWidestLabel = 24;  // a longer one moves its line
@@ -116,22 +119,22 @@ constexpr int kWidestLabel = 24;  // a longer one moves its line
 void print_hits(const std::string& name, const std::vector<Hit>& hits) {
   int width = 6;
   for (const Hit& hit : hits) {
-    width = std::clamp(static_cast<int>(text_length(hit.item.label)), width, kWidestLabel);
+    width = std::clamp(static_cast<int>(text_length(shown(hit.item.label))), width, kWidestLabel);
   }
-  std::printf("%s\n%4s %8s %8s %8s %8s %*s  %s\n", name.c_str(), "", "total", "global", "struct.",
-              "id", width, "label", "image");
+  std::printf("%s\n%4s %8s %8s %8s %8s %*s  %s\n", shown(name).c_str(), "", "total", "global",
+              "struct.", "id", width, "label", "image");
   for (std::size_t k = 0; k < hits.size(); ++k) {
     const Hit& hit = hits[k];
     char structural[16] = "-";
     if (hit.structural) {
       std::snprintf(structural, sizeof(structural), "%.4f", static_cast<double>(*hit.structural));
     }
-    const std::string label = hit.item.label.empty() ? "-" : hit.item.label;
+    const std::string label = hit.item.label.empty() ? "-" : shown(hit.item.label);
     // printf counts bytes, the column counts characters.
     const int padded = width + static_cast<int>(label.size() - text_length(label));
     std::printf("%4zu %8.4f %8.4f %8s %8lld %*s  %s\n", k + 1, static_cast<double>(hit.total),
                 static_cast<double>(hit.global), structural, static_cast<long long>(hit.item.id),
-                padded, label.c_str(), hit.item.path.c_str());
+                padded, label.c_str(), shown(hit.item.path).c_str());
   }
 }
 
@@ -189,7 +192,8 @@ void SearchCommand::run() {
         search.search(batch.grids, top, batch.ids, {rerank, match.params(), weights}, filter_);
     search_seconds += of_batch.seconds();
     for (std::size_t q = 0; q < found.size(); ++q) {
-      Json one = {{"query", batch.names[q]}};
+      Json one = Json::object();
+      put_name(one, "query", batch.names[q]);
       if (!batch.ids.empty()) one["id"] = batch.ids[q];
       one["hits"] = Json::array();
       for (std::size_t k = 0; k < found[q].size(); ++k) {
@@ -238,7 +242,8 @@ void SearchCommand::run() {
   }
   tell_what_is_left_out(*from);
   if (!files.names().empty() && json != "-" && csv != "-" && jsonl != "-") {
-    std::printf("%zu queries, %zu hits each at most: %s\n", asked_, top, files.names().c_str());
+    std::printf("%zu queries, %zu hits each at most: %s\n", asked_, top,
+                shown(files.names()).c_str());
   }
 }
 

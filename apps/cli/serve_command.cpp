@@ -8,6 +8,7 @@
 
 #include "access_log.h"
 #include "base/input_file.h"
+#include "base/shown_text.h"
 #include "calibrated.h"
 #include "command.h"
 #include "diml/error.h"
@@ -164,8 +165,8 @@ void ServeCommand::run() {
     std::signal(SIGHUP, [](int) { reload_asked = 1; });
   }
   warn_of_open_doors();
-  std::printf("%s serves %s (%zu images); Ctrl-C ends it\n", address(server.port()).c_str(),
-              gallery.c_str(), opened->snapshot()->size());
+  std::printf("%s serves %s (%zu images); Ctrl-C ends it\n", shown(address(server.port())).c_str(),
+              shown(gallery).c_str(), opened->snapshot()->size());
   std::fflush(stdout);
   while (!Interrupt::asked()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

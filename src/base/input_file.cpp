@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/shown_text.h"
 #include "base/system_error.h"
 
 namespace diml {
@@ -36,6 +37,12 @@ std::vector<std::string> read_lines(const std::string& path) {
     lines.push_back(line);
   }
   return lines;
+}
+
+std::vector<std::string> read_names(const std::string& path) {
+  std::vector<std::string> names = read_lines(path);
+  for (std::string& name : names) name = name_of_line(name);
+  return names;
 }
 
 void ask_for_file(const std::string& path) {

@@ -14,6 +14,7 @@
 #include "base/float16.h"
 #include "base/label_words.h"
 #include "base/output_file.h"
+#include "base/shown_text.h"
 #include "base/system_error.h"
 #include "diml/error.h"
 
@@ -270,11 +271,11 @@ void EmbeddingFiles::append(const EmbeddedBatch& batch) {
       const auto role = static_cast<std::int64_t>(list_.roles[index]);
       part("roles.npy").append(&role, sizeof(role));
     }
-    const std::string line = list_.paths[index] + "\n";
+    const std::string line = line_of_name(list_.paths[index]) + "\n";
     part("paths.txt").append(line.data(), line.size());
   }
   for (const BadImage& bad : batch.bad) {
-    const std::string line = bad.why + "\n";
+    const std::string line = line_of_name(bad.why) + "\n";
     part("bad.txt").append(line.data(), line.size());
   }
   for (const auto& one : parts_) one->end_chunk();

@@ -10,11 +10,13 @@
 
 #include "base/input_file.h"
 #include "base/label_words.h"
+#include "base/shown_text.h"
 #include "base/system_error.h"
 #include "diml/error.h"
 #include "engine/grid_files.h"
 #include "engine/known_items.h"
 #include "search/item_metadata.h"
+#include "search/name_json.h"
 
 namespace diml {
 namespace {
@@ -32,11 +34,12 @@ std::string globals_of(const std::string& prefix) {
 }
 
 // A word, or a number; none where it is anything else.
-std::optional<std::string> label_in(const nlohmann::json& json) {
+std::optional<std::string> label_in(const nlohmann::json& line) {
+  const nlohmann::json& json = line.at("label");
   if (json.is_null()) return "";
-  if (json.is_string()) return given_label(json.get<std::string>());
   if (json.is_number_integer()) return given_label(json.dump());
-  return std::nullopt;
+  const std::optional<std::string> word = name_in(line, "label");
+  return word ? std::optional(given_label(*word)) : std::nullopt;
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ EmbeddingSource::EmbeddingSource(const std::string& prefix, CellLayout layout)
     for (std::size_t i = 0; i < count; ++i) labels_[i] = loaded.word_of(i);
   }
   if (const std::string path = prefix + ".paths.txt"; fs::exists(path)) {
-    paths_ = read_lines(path);
+    paths_ = read_names(path);
     if (paths_.size() != count) {
       throw Error(path + ": names " + std::to_string(paths_.size()) + " images where " +
                   std::to_string(count) + " are wanted: embed them again");
@@ -75,18 +78,18 @@ MetadataByPath load_metadata(const std::string& path) {
     const bool has_label = json.is_object() && json.contains("label");
     const bool has_metadata = json.is_object() && json.contains("metadata");
     ItemWords words;
-    if (has_label) words.label = label_in(json["label"]);
+    if (has_label) words.label = label_in(json);
+    const auto name = json.is_object() ? name_in(json, "path") : std::nullopt;
     if (has_metadata && json["metadata"].is_object()) {
       words.metadata = checked_metadata(json["metadata"].dump(), where);
     }
-    if (!json.is_object() || !json.contains("path") || !json["path"].is_string() ||
-        has_label != words.label.has_value() || has_metadata != words.metadata.has_value() ||
-        !(has_label || has_metadata)) {
+    if (!name || has_label != words.label.has_value() ||
+        has_metadata != words.metadata.has_value() || !(has_label || has_metadata)) {
       throw Error(where +
                   " is not of the form {\"path\": \"a.jpg\", \"label\": \"pug\", \"metadata\": "
                   "{...}}, of which the label or the metadata may be absent");
     }
-    metadata[json["path"].get<std::string>()] = std::move(words);
+    metadata[*name] = std::move(words);
   }
   return metadata;
 }
@@ -187,13 +190,14 @@ void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
       globals.append({grid.global, grid.dim});
       const Item item = snapshot.item(ids[first + k]);
       labels.push_back(item.label);
-      paths.write(item.path + "\n");
-      const Json line = {{"id", item.id},
-                         {"path", item.path},
-                         {"label", item.label.empty() ? Json() : Json(item.label)},
-                         // Not parsed as Json, whose time grows with the square of the names.
-                         {"metadata", nlohmann::json::parse(item.metadata)}};
-      items.write(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+      paths.write(line_of_name(item.path) + "\n");
+      Json line = {{"id", item.id}};
+      put_name(line, "path", item.path);
+      line["label"] = nullptr;
+      if (!item.label.empty()) put_name(line, "label", item.label);
+      // Not parsed as Json, whose time grows with the square of the names.
+      line["metadata"] = nlohmann::json::parse(item.metadata);
+      items.write(text_of_json(line) + "\n");
     }
     progress(first + count, ids.size());
   }

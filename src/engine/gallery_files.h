@@ -48,8 +48,9 @@ struct ItemWords {
 using MetadataByPath = std::unordered_map<std::string, ItemWords>;
 
 // A JSON object a line: {"path": "a.jpg", "label": "pug", "metadata": {...}}, of which the label or
-// the metadata may be absent. Other names are passed over, so that what export_gallery() writes
-// can be read again.
+// the metadata may be absent. "path_bytes" and "label_bytes" (base64) go before them, for names
+// that are no UTF-8. Other names are passed over, so that what export_gallery() writes can be read
+// again.
 MetadataByPath load_metadata(const std::string& path);
 
 // The label or metadata of the file in the place of the image's own. path: as the file calls it.
@@ -71,7 +72,8 @@ PathsToAdd paths_to_add(const GridSnapshot& snapshot, std::span<const ImageToAdd
                         KnownPaths known);
 
 // PREFIX.cells.npy, .globals.npy, .labels.npy, .paths.txt as `diml embed` writes them, and
-// .items.jsonl with id, path, label and metadata, a line an image.
+// .items.jsonl with id, path, label and metadata, a line an image. base/shown_text.h says how a
+// name with a line break stands in .paths.txt.
 void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
                     const Progress& progress = {});
 

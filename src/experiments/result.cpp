@@ -3,6 +3,7 @@
 #include "diml/error.h"
 #include "experiments/experiments.h"
 #include "protocol.h"
+#include "search/name_json.h"
 #include "text_file.h"
 
 namespace diml::experiments {
@@ -83,7 +84,7 @@ void write_result(const std::string& path, const Result& result) {
   visit(
       result, [&](const char* name, const auto& value) { json[Json::json_pointer(name)] = value; },
       [](const char* /*name*/, const auto& value) { return !value.empty(); });
-  write_text(path, json.dump(2) + "\n");
+  write_text(path, text_of_json(json, 2) + "\n");
 }
 
 Result read_result(const std::string& path) {

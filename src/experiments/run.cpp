@@ -18,6 +18,7 @@
 #include "experiments/run_experiments.h"
 #include "match/match_on_device.h"
 #include "network_results.h"
+#include "search/name_json.h"
 #include "text_file.h"
 #include "untrained.h"
 #include "versions.h"
@@ -84,7 +85,7 @@ void write_state(const std::string& path, const RunState& state) {
                      {"seconds", state.seconds},
                      {"epoch", state.epoch},
                      {"epochs", state.epochs}};
-  write_text(path, json.dump(2) + "\n");
+  write_text(path, text_of_json(json, 2) + "\n");
 }
 
 TrainSummary trained(const TrainParams& params, const TrainHooks& hooks) {
@@ -124,7 +125,7 @@ void write_curve(const PlannedRun& run, const std::string& metrics, const RunPar
                      {"commit", kCommit},
                      {"versions", training_versions(settings)},
                      {"settings", portable(settings)}};
-  write_text(curve_path(params.results, run.name), head.dump() + "\n" + read_text(metrics));
+  write_text(curve_path(params.results, run.name), text_of_json(head) + "\n" + read_text(metrics));
 }
 
 std::string hardware_of(const RunParams& params) {

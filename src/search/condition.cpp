@@ -9,7 +9,8 @@
 
 #include "diml/error.h"
 #if DIML_HAS_JSON
-#include <nlohmann/json.hpp>
+#include "base/json_limits.h"
+#include "json_tree.h"
 #endif
 
 namespace diml {
@@ -67,7 +68,9 @@ void set_field(Condition& condition, const std::string& name, const std::string&
 
 #if DIML_HAS_JSON
 std::vector<Operand> operands_in_json(const std::string& list, const std::string& text) {
-  const auto json = nlohmann::json::parse(list, nullptr, false);
+  if (const auto excess = excess_of(list, {})) refuse(text, "has a list that " + *excess);
+  const JsonTree tree = JsonTree::parse_or_discard(list);
+  const nlohmann::json& json = tree.root();
   if (!json.is_array() || json.empty()) {
     refuse(text, "has no valid list: write colour in red,blue or colour in [\"a,b\",\"c\"]");
   }

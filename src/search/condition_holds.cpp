@@ -6,7 +6,7 @@
 #include "condition.h"
 #include "diml/error.h"
 #if DIML_HAS_JSON
-#include <nlohmann/json.hpp>
+#include "json_tree.h"
 #endif
 
 namespace diml {
@@ -133,7 +133,8 @@ bool holds(const Condition& condition, const std::string& text) {
 bool hold_in_metadata([[maybe_unused]] const std::vector<Condition>& conditions,
                       [[maybe_unused]] const std::string& metadata) {
 #if DIML_HAS_JSON
-  const Json json = Json::parse(metadata, nullptr, false);
+  const JsonTree tree = JsonTree::parse_or_discard(metadata);
+  const Json& json = tree.root();
   if (json.is_discarded()) throw Error(ErrorKind::damaged, "has metadata that is not JSON");
   return std::all_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
     return condition.field != ConditionField::metadata || holds(condition, json);

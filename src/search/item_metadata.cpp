@@ -2,7 +2,7 @@
 
 #include "diml/error.h"
 #if DIML_HAS_JSON
-#include <nlohmann/json.hpp>
+#include "json_tree.h"
 #endif
 
 namespace diml {
@@ -21,7 +21,8 @@ std::string checked_metadata(const std::string& text, const std::string& path) {
   }
 #if DIML_HAS_JSON
   using Json = nlohmann::json;
-  const Json json = Json::parse(text, nullptr, false);
+  const JsonTree tree = JsonTree::parse_or_discard(text);
+  const Json& json = tree.root();
   if (!json.is_object()) throw Error(its + "is not a JSON object such as {\"name\": value}");
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 #else

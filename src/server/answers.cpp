@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/base64.h"
+#include "base/shown_text.h"
 #include "diml/error.h"
 
 namespace diml::server {
@@ -43,6 +45,11 @@ std::optional<PriorAnswer> answer_of(const std::optional<PriorReport>& prior) {
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::optional<std::string> path_bytes_of(const Item& item) {
+  if (is_utf8(item.path)) return std::nullopt;
+  return base64({item.path.begin(), item.path.end()});
 }
 
 std::optional<std::string> label_of(const Item& item) {

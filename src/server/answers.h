@@ -64,6 +64,11 @@ struct EmbeddingAnswer {
 // Sent as it was stored, if it is still JSON. Throws Error if it is damaged.
 JsonText metadata_of(const Item& item);
 
+// Names of files are bytes: those of a path that is no UTF-8, in base64; null for any other.
+std::optional<std::string> path_bytes_of(const Item& item);
+constexpr const char* kPathBytes =
+    "The path in base64 where it is no UTF-8, which 'path' cannot show; else null";
+
 // Null without a label.
 std::optional<std::string> label_of(const Item& item);
 
@@ -71,6 +76,7 @@ struct ItemAnswer {
   static constexpr const char* kName = "Item";
   std::int64_t id = 0;
   std::string path;
+  std::optional<std::string> path_bytes;
   std::optional<std::string> label;
   JsonText metadata;
 
@@ -78,6 +84,7 @@ struct ItemAnswer {
   void list(Fields& fields) const {
     fields("id", id);
     fields("path", path);
+    fields("path_bytes", path_bytes, kPathBytes);
     fields("label", label, "A word; null without a label");
     fields("metadata", metadata);
   }
@@ -127,6 +134,7 @@ struct HitAnswer {
   std::size_t first_rank = 0;
   std::int64_t id = 0;
   std::string path;
+  std::optional<std::string> path_bytes;
   std::optional<std::string> label;
   float global = 0.0F;
   std::optional<float> structural;
@@ -139,6 +147,7 @@ struct HitAnswer {
     fields("first_rank", first_rank, "Before re-ranking: by the cosine, or as given");
     fields("id", id);
     fields("path", path);
+    fields("path_bytes", path_bytes, kPathBytes);
     fields("label", label, "A word; null without a label");
     fields("global", global, "Cosine of the global vectors");
     fields("structural", structural,

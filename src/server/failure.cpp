@@ -3,6 +3,7 @@
 #include <new>
 
 #include "answers.h"
+#include "base/shown_text.h"
 #include "refusal.h"
 
 namespace diml::server {
@@ -12,8 +13,9 @@ Failure failed(int status, const std::string& line, const std::string& cause,
                HeaderList headers = {}) {
   if (status == kBusy) headers.emplace_back("Retry-After", "1");
   if (status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
-  return {{.status = status, .body = json_of(ErrorAnswer{line}), .headers = std::move(headers)},
-          cause};
+  // Messages quote what clients have sent, whatever its bytes.
+  std::string body = json_of(ErrorAnswer{shown_message(line)});
+  return {{.status = status, .body = std::move(body), .headers = std::move(headers)}, cause};
 }
 
 // Messages of a store begin with its name, or with that of a file in it.

@@ -4,7 +4,6 @@
 
 #include "diml/explain.h"
 #include "diml/version.h"
-#include "openapi.h"
 #include "routes.h"
 #include "search/item_metadata.h"
 
@@ -26,9 +25,7 @@ Answered<ReadinessAnswer> readyz(Service& service, const Call&, const NoFields&)
                                                            : "fails: " + fault});
 }
 
-Reply openapi(Service& service, const Call&, const NoFields&) {
-  return {.body = openapi_document(service.params).dump(2)};
-}
+Reply openapi(Service& service, const Call&, const NoFields&) { return {.body = service.openapi}; }
 
 std::string name_of_gallery(const GridStore& gallery) {
   const auto folder = std::filesystem::path(gallery.name()).lexically_normal();

@@ -52,22 +52,22 @@ class WatchedByte {
 
 }  // namespace
 
-Json parse_object(std::string_view text, const Patience& patience) {
+JsonTree parse_object(std::string_view text, const Patience& patience) {
   // Before parsing: the library's own way to look at depth visits all elements of an array again
   // after each object in it.
   if (const auto excess = excess_of(text, kBodyLimits, progress_of(patience))) {
     throw Refusal(422, "the JSON " + *excess);
   }
-  Json json;
+  JsonTree json;
   try {
-    json = Json::parse(WatchedByte(text.data(), patience),
-                       WatchedByte(text.data() + text.size(), patience));
+    json = JsonTree::parse(WatchedByte(text.data(), patience),
+                           WatchedByte(text.data() + text.size(), patience));
   } catch (const Json::parse_error& error) {
     throw Refusal(400, "the body is not valid JSON: at byte " + std::to_string(error.byte));
   } catch (const Json::out_of_range&) {
     throw Refusal(400, "the body has a number that is too large");
   }
-  if (!json.is_object()) throw Refusal(400, "the body must be a JSON object, {...}");
+  if (!json.root().is_object()) throw Refusal(400, "the body must be a JSON object, {...}");
   return json;
 }
 
@@ -85,10 +85,18 @@ Input::Input(const Call& call) {
                   "image/webp), and say which in Content-Type");
   }
   for (const auto& [name, value] : call.query) {
-    if (!fields_.emplace(name, value).second) {
+    if (!put(name, value)) {
       throw Refusal(400, "'" + name.substr(0, 40) + "' is both in the address and in the body");
     }
   }
+}
+
+bool Input::put(const std::string& name, Json&& value) {
+  auto& fields = fields_.root().get_ref<Json::object_t&>();
+  // First: a value that is not taken would be freed as the library does it.
+  if (fields.contains(name)) return false;
+  fields.emplace(name, std::move(value));
+  return true;
 }
 
 void Input::read_form(const Call& call) {
@@ -97,12 +105,17 @@ void Input::read_form(const Call& call) {
       files_.push_back(std::move(part));
       continue;
     }
-    Json value = std::string(part.bytes);
+    bool is_new = false;
     // A field that contains JSON, such as the query of a re-ranking.
     if (part.bytes.starts_with('{') || part.bytes.starts_with('[')) {
-      value = parse_object("{\"value\":" + std::string(part.bytes) + "}", call.patience)["value"];
+      JsonTree tree = parse_object("{\"value\":" + std::string(part.bytes) + "}", call.patience);
+      const auto value = tree.root().find("value");
+      if (value == tree.root().end()) throw Refusal(400, "the form has a field of invalid JSON");
+      is_new = put(part.name, std::move(*value));
+    } else {
+      is_new = put(part.name, std::string(part.bytes));
     }
-    if (!fields_.emplace(part.name, std::move(value)).second) {
+    if (!is_new) {
       throw Refusal(400, "'" + part.name.substr(0, 40) + "' is in the form twice");
     }
   }

@@ -4,11 +4,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "base/json_limits.h"
 #include "call.h"
 #include "multipart.h"
+#include "search/json_tree.h"
 
 namespace diml::server {
 
@@ -22,13 +21,15 @@ class Input {
   // call must outlive it: files are views into its body. Throws Refusal.
   explicit Input(const Call& call);
 
-  const Json& fields() const { return fields_; }  // an object
+  const Json& fields() const { return fields_.root(); }  // an object
   const std::vector<FormPart>& files() const { return files_; }
 
  private:
   void read_form(const Call& call);
+  // False if there is one of this name. The value is taken from where it lies.
+  bool put(const std::string& name, Json&& value);
 
-  Json fields_ = Json::object();
+  JsonTree fields_{Json::object()};
   std::vector<FormPart> files_;
 };
 
@@ -37,6 +38,6 @@ constexpr JsonLimits kBodyLimits{};
 
 // A JSON text within the limits: an object. Throws Refusal 400 or 422, and that of
 // expect_patience() where the request's patience ends meanwhile.
-Json parse_object(std::string_view text, const Patience& patience);
+JsonTree parse_object(std::string_view text, const Patience& patience);
 
 }  // namespace diml::server

@@ -1,5 +1,6 @@
 // The gallery's items: lists, adding, changing, deleting.
 
+#include "base/base64.h"
 #include "diml/error.h"
 #include "engine/source_file.h"
 #include "routes.h"
@@ -9,7 +10,7 @@ namespace diml::server {
 namespace {
 
 ItemAnswer answer_of(const Item& item) {
-  return {item.id, item.path, label_of(item), metadata_of(item)};
+  return {item.id, item.path, path_bytes_of(item), label_of(item), metadata_of(item)};
 }
 
 // The snapshot is later than the list: what has changed in between is left out.
@@ -65,9 +66,19 @@ std::string metadata_in(const Json& given) {
   }
 }
 
+// Refusal 400.
+std::string path_in(const AddRequest& asked) {
+  if (asked.path_bytes.empty()) return asked.path;
+  if (!asked.path.empty()) throw Refusal(400, "send 'path' or 'path_bytes', not both");
+  const std::optional<std::string> bytes = bytes_of_base64(asked.path_bytes);
+  if (!bytes) throw Refusal(400, "'path_bytes' must be base64");
+  return *bytes;
+}
+
 Additions read_additions(Service& service, const Call& call, const AddRequest& asked) {
   if (!service.embedder) throw Refusal(422, service.why_no_photos);
-  if (!asked.path.empty() && asked.images.size() > 1) {
+  const std::string named = path_in(asked);
+  if (!named.empty() && asked.images.size() > 1) {
     throw Refusal(400, "'path' names one image; several images get their file names");
   }
   Additions made{.duplicates = asked.duplicates};
@@ -76,7 +87,7 @@ Additions read_additions(Service& service, const Call& call, const AddRequest& a
   for (const FormPart* file : asked.images) {
     expect_patience(call.patience);
     NewItem item;
-    item.path = asked.path.empty() ? file->filename : asked.path;
+    item.path = named.empty() ? file->filename : named;
     if (item.path.empty() || item.path.size() > kLongestPath) {
       throw Refusal(400, "'path' is missing: the name of the image, up to " +
                              std::to_string(kLongestPath) + " bytes");

@@ -127,4 +127,6 @@ Document openapi_document(const ServerParams& params) {
             {"securitySchemes", {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}}}}}}};
 }
 
+std::string openapi_text(const ServerParams& params) { return openapi_document(params).dump(2); }
+
 }  // namespace diml::server

@@ -8,4 +8,7 @@ namespace diml::server {
 // server. params: ranges and defaults are those of this server.
 Document openapi_document(const ServerParams& params);
 
+// The same as it is sent. Made once: a Document needs memory to be freed.
+std::string openapi_text(const ServerParams& params);
+
 }  // namespace diml::server

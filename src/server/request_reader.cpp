@@ -168,16 +168,23 @@ void RequestReader::conditions(const char* name, Filter& value, const char*) {
   const Json* json = given(name);
   if (json == nullptr) return;
   const std::string shown = "'" + prefix_ + name + "'";
-  Json list = *json;
-  if (list.is_string()) {
+  JsonTree of_text;
+  std::vector<std::string> conditions;
+  if (json->is_string()) {
     const auto& text = json->get_ref<const std::string&>();
-    list = text.starts_with('[') ? Json::parse(text, nullptr, false) : Json::array({text});
+    if (!text.starts_with('[')) {
+      conditions.push_back(text);
+    } else if (!excess_of(text, kBodyLimits)) {
+      of_text = JsonTree::parse_or_discard(text);
+      json = &of_text.root();
+    }
   }
   const auto is_text = [](const Json& one) { return one.is_string(); };
-  if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_text)) {
+  if (conditions.empty() &&
+      (!json->is_array() || !std::all_of(json->begin(), json->end(), is_text))) {
     return refuse(400, shown + " must be a list of conditions, such as [\"label=pug\"]");
   }
-  const auto conditions = list.get<std::vector<std::string>>();
+  if (json->is_array()) conditions = json->get<std::vector<std::string>>();
   const auto is_long = [](const std::string& one) { return one.size() > kLongestCondition; };
   if (conditions.size() > kMostConditions ||
       std::any_of(conditions.begin(), conditions.end(), is_long)) {

@@ -189,6 +189,7 @@ struct AddRequest {
 
   std::vector<const FormPart*> images;
   std::string path;
+  std::string path_bytes;
   std::optional<std::string> label;
   const Json* metadata = nullptr;
   Duplicates duplicates = Duplicates::refuse;
@@ -199,6 +200,8 @@ struct AddRequest {
                  "The photos: JPEG, PNG, WebP, GIF, BMP, TIFF, HEIC or AVIF");
     fields.text("path", path, kLongestPath,
                 "Name of the image, for a single image; default: the name of its file");
+    fields.text("path_bytes", path_bytes, 2 * kLongestPath,
+                "The same in base64, for a name that is no UTF-8");
     fields.label("label", label, "Label of all images of the request");
     fields.object("metadata", metadata, "Metadata of all images of the request: any JSON object");
     fields.choice(

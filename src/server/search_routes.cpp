@@ -28,8 +28,16 @@ Answered<EmbeddingAnswer> embed(Service& service, const Call& call, const EmbedR
 }
 
 HitAnswer answer_of(const Hit& hit, std::size_t rank) {
-  return {rank,       hit.first_rank, hit.item.id, hit.item.path,        label_of(hit.item),
-          hit.global, hit.structural, hit.total,   metadata_of(hit.item)};
+  return {rank,
+          hit.first_rank,
+          hit.item.id,
+          hit.item.path,
+          path_bytes_of(hit.item),
+          label_of(hit.item),
+          hit.global,
+          hit.structural,
+          hit.total,
+          metadata_of(hit.item)};
 }
 
 void expect_order(const ScoreWeights& weights) {

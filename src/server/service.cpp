@@ -1,8 +1,10 @@
 #include "service.h"
 
+#include "base/shown_text.h"
 #include "cors.h"
 #include "diml/error.h"
 #include "gallery/writers_turn.h"
+#include "openapi.h"
 #include "requests.h"
 
 namespace diml::server {
@@ -28,6 +30,7 @@ Service::Service(std::shared_ptr<GridStore> opened, std::unique_ptr<Embedder> ne
     : gallery(std::move(opened)),
       params(given),
       why_no_photos(std::move(why)),
+      openapi(openapi_text(given)),
       search(gallery, {params.source, params.backend, params.threads}),
       workers(params.limits.workers, params.limits.waiting, params.threads),
       writes([store = gallery] { gallery::await_writers_turn(*store); }, params.limits.writes,
@@ -148,10 +151,7 @@ bool Service::ends() const { return Clock::now().time_since_epoch().count() >= e
 
 void Service::log(const std::string& line) {
   if (!params.log) return;
-  std::string one = line;
-  for (char& c : one) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';  // paths may contain any bytes
-  }
+  const std::string one = shown_message(line);  // paths may contain any bytes
   const std::lock_guard lock(log_mutex_);
   params.log(one);
 }

@@ -83,6 +83,7 @@ class Service {
   const std::shared_ptr<GridStore> gallery;
   const ServerParams params;
   const std::string why_no_photos;
+  const std::string openapi;  // the document
   const Searcher search;
   Catalogue catalogue;
   Workers workers;

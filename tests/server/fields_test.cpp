@@ -136,9 +136,9 @@ TEST(Answers, AreWrittenWithAllTheirFieldsInOrder) {
   EXPECT_EQ(json_of(RerankedAnswer{{ranked}, 1e-300}),
             R"({"order":[{"rank":1,"first_rank":2,"id":null,"global":0.1,"structural":1,)"
             R"("total":null}],"seconds":1e-300})");
-  EXPECT_EQ(
-      json_of(ItemAnswer{-5, "a\"\n\xff", "7", {R"({"b":[1]})"}}),
-      "{\"id\":-5,\"path\":\"a\\\"\\n\xEF\xBF\xBD\",\"label\":\"7\",\"metadata\":{\"b\":[1]}}");
+  EXPECT_EQ(json_of(ItemAnswer{-5, "a\"\n\xff", "YQ==", "7", {R"({"b":[1]})"}}),
+            "{\"id\":-5,\"path\":\"a\\\"\\n\xEF\xBF\xBD\",\"path_bytes\":\"YQ==\",\"label\":\"7\","
+            "\"metadata\":{\"b\":[1]}}");
 }
 
 TEST(Answers, AreDescribedAsTheyAreWritten) {
@@ -151,7 +151,7 @@ TEST(Answers, AreDescribedAsTheyAreWritten) {
   EXPECT_EQ(ranked.at("additionalProperties"), false);
 }
 
-Json parsed(const std::string& text) {
+JsonTree parsed(const std::string& text) {
   return parse_object(text, {.deadline = Clock::time_point::max()});
 }
 
@@ -159,12 +159,12 @@ TEST(Json, OfManyObjectsIsParsedInLinearTime) {
   // No time is measured: a quadratic parser would take minutes.
   std::string text = "{\"a\":[";
   for (int k = 0; k < 400'000; ++k) text += "{},";
-  EXPECT_EQ(parsed(text + "{}]}").at("a").size(), 400'001u);
+  EXPECT_EQ(parsed(text + "{}]}").root().at("a").size(), 400'001u);
 }
 
 TEST(Json, DepthIsCountedOutsideOfStrings) {
   const std::string brackets(100, '[');
-  EXPECT_EQ(parsed("{\"a\": \"\\\"" + brackets + "\"}").size(), 1u);
+  EXPECT_EQ(parsed("{\"a\": \"\\\"" + brackets + "\"}").root().size(), 1u);
   EXPECT_THROW(parsed("{\"a\": " + brackets + "}"), Refusal);
 }
 

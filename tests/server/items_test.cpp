@@ -22,9 +22,11 @@ TEST_F(Items, AreListedInPagesAndByLabel) {
   const Json all = got("/v1/items?limit=100");
   EXPECT_EQ(all.at("total"), kImages);
   ASSERT_EQ(all.at("items").size(), kImages);
-  EXPECT_EQ(
-      all["items"][5],
-      Json({{"id", 5}, {"path", "critters/5.jpg"}, {"label", "1"}, {"metadata", {{"number", 5}}}}));
+  EXPECT_EQ(all["items"][5], Json({{"id", 5},
+                                   {"path", "critters/5.jpg"},
+                                   {"path_bytes", nullptr},
+                                   {"label", "1"},
+                                   {"metadata", {{"number", 5}}}}));
   const Json page = got("/v1/items?offset=20&limit=10");
   ASSERT_EQ(page.at("items").size(), 4u);
   EXPECT_EQ(page["items"][0].at("id"), 20);

@@ -162,7 +162,7 @@ TEST(WriteLane, AFullDiskIsToldWithoutItsPath) {
   WriteLane lane([] {}, 4, 1.0);
   try {
     lane.run({after(5.0)}, []() -> int {
-      throw Error(ErrorKind::out_of_resources, "/srv/g/data.mdb: no space left");
+      throw Error(ErrorKind::out_of_resources, "/srv/g/data.mdb: no space left", "room");
     });
     ADD_FAILURE() << "it was carried out";
   } catch (const Refusal& refusal) {
