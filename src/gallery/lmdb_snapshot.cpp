@@ -15,14 +15,16 @@ LmdbSnapshot::LmdbSnapshot(std::shared_ptr<Environment> environment, const GridF
       format_(format) {}
 
 void LmdbSnapshot::refuse_damaged(std::int64_t id) const {
-  throw Error(ErrorKind::damaged, environment_->folder() + ": item " + std::to_string(id) +
-                                      " is damaged: 'diml index verify " + environment_->folder() +
-                                      "' lists all damaged items");
+  throw Error(
+      ErrorKind::damaged,
+      environment_->folder() + ": item " + std::to_string(id) + " is damaged: verify the gallery",
+      "verify");
 }
 
 void LmdbSnapshot::refuse_missing(std::int64_t id) const {
-  throw Error(ErrorKind::not_found, environment_->folder() + ": has no item " + std::to_string(id) +
-                                        ": 'diml index info' shows which ids exist");
+  throw Error(ErrorKind::not_found,
+              environment_->folder() + ": has no item " + std::to_string(id) + ": list them",
+              "list_items");
 }
 
 std::uint64_t LmdbSnapshot::revision() const {

@@ -135,8 +135,8 @@ std::shared_ptr<LmdbStore> LmdbStore::create(const std::string& folder, const Gr
 std::shared_ptr<LmdbStore> LmdbStore::open(const std::string& folder, StoreAccess access) {
   std::error_code failed;
   if (!fs::exists(folder + "/data.mdb", failed)) {
-    throw Error(ErrorKind::not_found,
-                folder + ": there is no gallery: 'diml index build " + folder + "' makes one");
+    throw Error(ErrorKind::not_found, folder + ": there is no gallery: create one",
+                "create_gallery");
   }
   auto environment = Environment::open(folder, access, Environment::Wanted::existing);
   const Transaction transaction(environment, StoreAccess::read);
@@ -214,9 +214,9 @@ void LmdbStore::update_item(Transaction& transaction, const ItemUpdate& update) 
   // A new checksum over damaged bytes would hide the damage.
   if (!stored || !vector || !is_intact(key, *stored) || !is_intact(key, *vector) ||
       !decode(*stored, item) || !decode(*vector, format_.dim, global)) {
-    throw Error(ErrorKind::damaged, name() + ": item " + std::to_string(update.id) +
-                                        " is damaged: 'diml index verify " + name() +
-                                        "' lists all damaged items");
+    throw Error(ErrorKind::damaged,
+                name() + ": item " + std::to_string(update.id) + " is damaged: verify the gallery",
+                "verify");
   }
   const std::string path(item.path);
   // The records are encoded before anything is written: they are views into the file.

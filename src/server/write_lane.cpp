@@ -11,8 +11,8 @@ namespace {
 constexpr auto kFarewell = std::chrono::seconds(3);
 constexpr const char* kBusyWriter = "another process is writing to the gallery";
 
-// 507: no room for more, whatever the client does. The answer has no path of the server; the log
-// has the whole message.
+// 507: the disk is full, and no change of the request helps. The answer names no path of the
+// server; the log has the whole message.
 Refusal lack_of_room(const std::string& cause) {
   return {507, "there is no room for changes of the gallery: nothing was changed", {}, cause};
 }
@@ -63,8 +63,9 @@ void WriteLane::run_task(const Patience& patience, std::function<void()> work) {
   std::erase(state_->line, task);
   if (waited == Waited::gone) throw Refusal(kGone, "the client disconnected");
   if (task->state == Task::State::working) {
-    throw Refusal(kBusy,
-                  "the change takes long and is not known to be done: look before you repeat it");
+    throw Refusal(
+        kBusy,
+        "the change takes long and may still be made: check the gallery before you repeat it");
   }
   state_->fault = kBusyWriter;
   throw Refusal(kBusy,
