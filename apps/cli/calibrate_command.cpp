@@ -5,10 +5,11 @@
 #include "command.h"
 #include "diml/dataset.h"
 #include "diml/error.h"
-#include "engine/calibrate.h"
-#include "engine/embed_together.h"
+#include "engine/calibrate_dataset.h"
 #include "engine/grid_files.h"
 #include "engine/open_network.h"
+#include "failure.h"
+#include "interrupt.h"
 #include "models/model.h"
 #include "network_options.h"
 #include "options.h"
@@ -20,6 +21,7 @@ namespace {
 struct CalibrateCommand {
   GridOptions files;
   std::string labels;
+  std::string roles;
   NetworkOptions network;
   ImageOptions images;
   bool held_out = false;
@@ -50,7 +52,11 @@ CalibrationResult CalibrateCommand::of_files() const {
   const LoadedGrids loaded = files.read(how.threads);
   const LoadedLabels classes = load_labels(labels, loaded.grids.size());
   const CalibrationGrids one{side_of(loaded), loaded.grids.view()};
-  CalibrationResult result = calibrate({&one, 1}, classes.values, how, progress_bar("calibrate"));
+  CalibrateParams with_roles = how;
+  if (!roles.empty()) with_roles.roles = load_roles(roles, loaded.grids.size());
+  const Interrupt interrupt;
+  CalibrationResult result = calibrate({&one, 1}, classes.values, with_roles,
+                                       progress_bar("calibrate").with(Interrupt::asked));
   result.chosen.data = files.cells;
   return result;
 }
@@ -76,26 +82,21 @@ LabelledImages CalibrateCommand::training_images() const {
 
 CalibrationResult CalibrateCommand::of_network() const {
   const LabelledImages chosen = training_images();
-  ProcessGroup alone;
-  std::vector<EmbeddedFiles> embedded;
-  for (const std::size_t grid : grids) {
+  const Interrupt interrupt;
+  const auto open = [&](std::size_t grid) {
     EmbeddingParams params = network.with_threads(how.threads);
     params.grid = grid;
-    Embedder embedder = open_embedder(params);
-    std::optional<EmbeddedFiles> made = embed_to_memory(
-        alone, embedder, chosen.paths, {chosen.orientation, images.bad()}, files.storage,
-        progress_bar("embed " + std::to_string(grid) + " x " + std::to_string(grid)));
-    if (!made) throw Error("stopped: nothing was written");
-    embedded.push_back(std::move(*made));
-  }
-  report_bad(embedded.front().bad, chosen.paths.size(), "");
-  std::vector<std::int64_t> classes;
-  for (const std::size_t image : embedded.front().kept) classes.push_back(chosen.labels[image]);
-  std::vector<CalibrationGrids> candidates;
-  for (std::size_t k = 0; k < grids.size(); ++k) {
-    candidates.push_back({grids[k], embedded[k].view()});
-  }
-  CalibrationResult result = calibrate(candidates, classes, how, progress_bar("calibrate"));
+    return open_embedder(params);
+  };
+  const auto bar = [](std::size_t grid) {
+    const std::string side = std::to_string(grid);
+    return progress_bar("embed " + side + " x " + side).with(Interrupt::asked);
+  };
+  DatasetCalibration made = calibrate_dataset(
+      open, chosen, {grids, how, images.bad(), files.storage},
+      {.on_embed = bar, .on_calibrate = progress_bar("calibrate").with(Interrupt::asked)});
+  report_bad(made.bad, chosen.paths.size(), "");
+  CalibrationResult result = std::move(made.result);
   result.chosen.data = images.dataset + (held_out ? ", held-out training classes" : "") +
                        (images.split ? std::string(", ") + name_of(*images.split) + " split" : "");
   return result;
@@ -166,11 +167,12 @@ void CalibrateCommand::run() {
         "--no-projection and the options of photos out, or --out");
   }
   check_prior(how.match, how.backend);
-  expect_own_files({files.cells, files.globals, labels}, {json});
+  expect_own_files({files.cells, files.globals, labels, roles}, {json});
   JsonOutput output(json);
   Model model;
   if (!out.empty()) model = load_model(located_model(network.params.model));
-  CalibrationResult result = of_a_model ? of_network() : of_files();
+  CalibrationResult result = or_stopped([&] { return of_a_model ? of_network() : of_files(); },
+                                        [] { return "stopped: nothing was written"; });
   if (!out.empty()) {
     model.calibration = result.chosen;
     save_model(out, model);
@@ -187,7 +189,10 @@ Run define_calibrate(CLI::App& command) {
   options->images.define_dataset(command, "the training classes");
   options->files.define(command);
   command.add_option("--labels", options->labels, "Classes of --cells, .npy [images]");
+  command.add_option("--roles", options->roles,
+                     "Roles of --cells, .npy [images]: 1 query, 2 gallery, 3 both");
   command.get_option("--model")->excludes("--cells");
+  command.get_option("--roles")->needs("--cells");
   command.add_flag("--held-out", options->held_out,
                    "Only the fifth of the training classes that evaluate.select=val holds out: for "
                    "a network that was not trained on them");
@@ -205,7 +210,7 @@ Run define_calibrate(CLI::App& command) {
       ->check(CLI::Range(2, 100));
   command.add_option("--seed", how.seed, "Of the folds");
   add_choice(command, "--marginals", how.match.marginals, marginal_rule_from,
-             "Weights of the cells: cross_correlation or uniform");
+             "Rule of the marginals: the weights of the cells");
   add_choice(command, "--prior", how.match.prior, prior_from, "Expected of plans: none or affine");
   add_choice(command, "--matcher", how.backend, backend_from, "auto, cuda, cpu or reference");
   define_threads(command, how.threads);

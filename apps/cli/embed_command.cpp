@@ -64,10 +64,12 @@ void EmbedCommand::help_to_write(ProcessGroup& processes, Embedder& embedder,
                                  const LabelledImages& chosen) const {
   const std::size_t before = std::stoull(processes.all_gather("").front());
   const Interrupt interrupt;
-  const bool finished =
-      embed_together(processes, embedder, std::span(chosen.paths).subspan(before),
-                     {chosen.orientation, images.bad()}, {}, Progress().with(Interrupt::asked));
-  if (!finished) throw Error(std::string("stopped: ") + kResume);
+  or_stopped(
+      [&] {
+        embed_together(processes, embedder, std::span(chosen.paths).subspan(before),
+                       {chosen.orientation, images.bad()}, {}, Progress().with(Interrupt::asked));
+      },
+      [] { return std::string("stopped: ") + kResume; });
   processes.barrier();
 }
 
@@ -95,23 +97,21 @@ void EmbedCommand::write(ProcessGroup& processes, Embedder& embedder, const Labe
       for (std::size_t& index : batch.indices) index += before;
       files.append(batch);
     };
-    bool finished = false;
     try {
-      finished = embed_together(processes, embedder, std::span(chosen.paths).subspan(before),
-                                {chosen.orientation, images.bad()}, append, progress);
+      embed_together(processes, embedder, std::span(chosen.paths).subspan(before),
+                     {chosen.orientation, images.bad()}, append, progress);
     } catch (const Error& error) {
       files.sync();  // so that --resume does not repeat it
+      if (error.kind() == ErrorKind::cancelled) {
+        throw Error(ErrorKind::cancelled, "stopped after " + std::to_string(files.done()) + " of " +
+                                              std::to_string(total) + " images: " + kResume);
+      }
       if (files.kept() == 0) throw;
       throw with_work_kept(error, std::to_string(files.done()) + " of " + std::to_string(total) +
                                       " images are kept in " + out + ".partial");
     } catch (...) {
       files.sync();
       throw;
-    }
-    if (!finished) {
-      files.sync();
-      throw Error("stopped after " + std::to_string(files.done()) + " of " + std::to_string(total) +
-                  " images: " + kResume);
     }
     if (files.kept() == 0) {
       report_bad(read_names(out + ".partial/bad.txt"), total, "");

@@ -5,8 +5,8 @@
 #include "command.h"
 #include "diml/error.h"
 #include "diml/evaluate.h"
+#include "engine/evaluate_together.h"
 #include "engine/grid_files.h"
-#include "engine/process_group.h"
 #include "engine/rerank_gain.h"
 #include "named_images.h"
 #include "options.h"
@@ -194,7 +194,7 @@ Evaluation EvaluateCommand::of_network(ProcessGroup& processes) {
     draw(evaluation, set, shape_of_cells(set.cells_per_grid), named,
          {named, chosen.orientation, embedder.preprocessing()});
   };
-  DatasetEvaluation made = *evaluate_dataset(processes, embedder, chosen, how, hooks);
+  DatasetEvaluation made = evaluate_dataset_together(processes, embedder, chosen, how, hooks);
   report_bad(made.bad, chosen.paths.size(), "");
   embed_seconds = open_seconds + made.embed_seconds;
   return processes.is_root() ? std::move(made.evaluations.front()) : Evaluation{};

@@ -126,8 +126,9 @@ void RunCommand::run_here(const Plan& plan) {
     hooks.train.cancelled = [this] { return stopped(); };
     hooks.on_result = print_result;
     try {
-      if (!experiments::execute(run, params, hooks)) return;
+      experiments::execute(run, params, hooks);
     } catch (const Error& error) {  // the other runs continue
+      if (error.kind() == ErrorKind::cancelled) return;
       if (!only_run.empty()) throw;
       std::printf("%s: failed: %s\n", run.name.c_str(), error.what());
       failed_.emplace_back(error.what());

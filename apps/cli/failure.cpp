@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/system_error.h"
 
@@ -32,6 +33,18 @@ constexpr std::array kFlags = {
     Flag{"skip_bad", "--skip-bad", "--skip-bad skips it"},
     Flag{"skip_bad_resume", "--resume", "--skip-bad --resume skips it and goes on"},
     Flag{"storage", "--storage", "--storage float16 needs half of it"},
+};
+
+// Calls of the library that are commands of the program.
+constexpr std::array kCommands = {
+    std::pair{"build_index", "diml index cache"},
+    std::pair{"calibrate", "diml calibrate"},
+    std::pair{"create_gallery", "diml index build"},
+    std::pair{"fetch_model", "diml weights get resnet50"},
+    std::pair{"import_model", "diml weights import"},
+    std::pair{"list_items", "diml index info"},
+    std::pair{"run_experiments", "diml experiments run"},
+    std::pair{"verify", "diml index verify"},
 };
 
 // "diml index build": the innermost one was named last.
@@ -66,6 +79,9 @@ Error current_error() {
 Error with_flag(const Error& error, const CLI::App& command) {
   const std::string_view parameter = error.parameter();
   if (parameter.empty()) return error;
+  for (const auto& [call, does] : kCommands) {
+    if (parameter == call) return with_context(error, "", std::string(" ('") + does + "' does)");
+  }
   std::string flag = "--" + std::string(parameter);
   std::replace(flag.begin(), flag.end(), '_', '-');
   std::string hint = flag;

@@ -4,6 +4,7 @@
 #include "base/stopwatch.h"
 #include "diml/error.h"
 #include "engine/sync_folder.h"
+#include "failure.h"
 #include "gallery_command.h"
 #include "interrupt.h"
 #include "network_options.h"
@@ -115,9 +116,12 @@ void SyncCommand::run() {
   const std::shared_ptr<GridStore> store =
       open_gallery(gallery, dry_run ? StoreAccess::read : StoreAccess::write);
   const Interrupt interrupt;
-  const SyncPlan plan = plan_sync(*store->snapshot(), folder, texts, params,
-                                  progress_bar("compare").with(Interrupt::asked));
-  if (plan.cancelled) throw Error("stopped while the photos were compared: nothing was changed");
+  const SyncPlan plan = or_stopped(
+      [&] {
+        return plan_sync(*store->snapshot(), folder, texts, params,
+                         progress_bar("compare").with(Interrupt::asked));
+      },
+      [] { return "stopped while the photos were compared: nothing was changed"; });
   Json done = json_of(plan, texts);
   SyncReport report;
   std::size_t so_far = 0;

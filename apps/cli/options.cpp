@@ -12,7 +12,7 @@ namespace diml::cli {
 void MatchOptions::define(CLI::App& command, const std::string& flags) {
   TransportParams& transport = match.transport;
   add_choice(command, "--marginals", match.marginals, marginal_rule_from,
-             "Weights of the cells: cross_correlation or uniform");
+             "Rule of the marginals: the weights of the cells");
   command.add_option("--lambda", transport.lambda, "Entropic regularisation, at least 0.001");
   add_choice(command, flags, backend, backend_from,
              "auto, cuda, cpu, reference (slow, double) or exact (no entropy: each part goes to "

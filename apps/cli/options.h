@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/enum_names.h"
 #include "diml/candidates.h"
 #include "diml/error.h"
 #include "diml/match.h"
@@ -14,23 +15,16 @@
 
 namespace diml::cli {
 
-// "{a,b,c}", the names that `from` knows. Its message about an unknown name lists them, so help and
-// shell completion need no list of their own; "TEXT" for another message.
+// "{a,b,c}", the names that `from` knows: help and shell completion need no list of their own.
 template <typename Enum>
 std::string choices_of(Enum (*from)(std::string_view)) {
+  std::string names;
   try {
     (void)from("\n");  // no name has a line break
-  } catch (const Error& unknown) {
-    const std::string text = unknown.what();
-    const std::size_t begin = text.find("'\n': ");
-    if (begin == std::string::npos) return "TEXT";
-    std::string names = text.substr(begin + 5);
-    const std::size_t last = names.rfind(" or ");
-    if (last != std::string::npos) names.replace(last, 4, ",");
-    std::erase(names, ' ');
-    return "{" + names + "}";
+  } catch (const UnknownName& unknown) {
+    for (const std::string& name : unknown.names()) names += (names.empty() ? "" : ",") + name;
   }
-  return "TEXT";
+  return "{" + names + "}";
 }
 
 // An option whose text names a value of an enumeration.

@@ -58,11 +58,13 @@ Json image_json(std::int64_t image, const NamedImages& images) {
 }
 
 Json found_json(const QueryResult& query, const NamedImages& images) {
+  Json nearest = image_json(query.nearest, images);
+  nearest["total"] = query.nearest_total;
   return {{"first_right", query.first_right == 0 ? Json() : Json(query.first_right)},
           {"p_at_1", kPercent * query.p_at_1},
           {"r_precision", kPercent * query.r_precision},
           {"average_precision", kPercent * query.average_precision},
-          {"nearest", image_json(query.nearest, images)}};
+          {"nearest", std::move(nearest)}};
 }
 
 std::string json_line(const QueryResult& before, const QueryResult& after,

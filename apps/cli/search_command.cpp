@@ -9,6 +9,7 @@
 #include "diml/error.h"
 #include "diml/searcher.h"
 #include "engine/gallery_files.h"
+#include "failure.h"
 #include "gallery_command.h"
 #include "hit_files.h"
 #include "interrupt.h"
@@ -53,8 +54,7 @@ struct SearchCommand {
 
  private:
   void check() const;
-  // Whether all queries were asked.
-  bool ask(const GridStore& from, const GridSnapshot& snapshot, const TakeBatch& take,
+  void ask(const GridStore& from, const GridSnapshot& snapshot, const TakeBatch& take,
            const Progress& progress);
   void tell_what_is_left_out(const GridStore& from) const;
   bool prints() const { return json != "-" && csv.empty() && jsonl.empty(); }
@@ -79,21 +79,19 @@ void SearchCommand::check() const {
   if (top < 1) throw Error("--top must be at least 1");
 }
 
-bool SearchCommand::ask(const GridStore& from, const GridSnapshot& snapshot, const TakeBatch& take,
+void SearchCommand::ask(const GridStore& from, const GridSnapshot& snapshot, const TakeBatch& take,
                         const Progress& progress) {
   if (!ids.empty()) return ask_items(snapshot, ids, take, progress);
   if (!embeddings.empty()) return ask_embeddings(from, embeddings, layout, take, progress);
 #if DIML_HAS_NETWORKS
   const std::vector<std::string> photos = photos_of(images);
   Embedder embedder = open_embedder_of(from, network.with_threads(match.threads));
-  const bool whole = ask_photos(embedder, from.format().type, photos,
-                                {skip_bad ? BadImages::skip : BadImages::stop, !html.empty()}, take,
-                                progress, bad_);
+  ask_photos(embedder, from.format().type, photos,
+             {skip_bad ? BadImages::skip : BadImages::stop, !html.empty()}, take, progress, bad_);
   if (bad_.size() == photos.size()) {
     throw Error(bad_.front() +
                 (photos.size() > 1 ? " (and none of the other photos can be read)" : ""));
   }
-  return whole;
 #else
   throw Error(ErrorKind::unsupported,
               "this build does not embed photos: search by --id or --embeddings");
@@ -219,10 +217,11 @@ void SearchCommand::run() {
   };
   {
     const Interrupt interrupt;
-    if (!ask(*from, *snapshot, take, bar.progress.with(Interrupt::asked))) {
-      throw Error("stopped after " + std::to_string(asked_) +
-                  " queries: no file was written, the same command starts again");
-    }
+    or_stopped([&] { ask(*from, *snapshot, take, bar.progress.with(Interrupt::asked)); },
+               [&] {
+                 return "stopped after " + std::to_string(asked_) +
+                        " queries: no file was written, the same command starts again";
+               });
   }
   Json report = {{"gallery", gallery}, {"items", search.size()}};
   if (!filter_.empty()) {

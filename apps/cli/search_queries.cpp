@@ -18,24 +18,23 @@ namespace {
 
 constexpr std::size_t kAtOnce = 64;  // enough that a pass over the gallery pays
 
-// body(first, count) for all parts of `total`; whether it came to the end.
-bool in_parts(std::size_t total, const Progress& progress,
+// body(first, count) for all parts of `total`.
+void in_parts(std::size_t total, const Progress& progress,
               const std::function<void(std::size_t first, std::size_t count)>& body) {
   for (std::size_t first = 0; first < total; first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, total - first);
     body(first, count);
     progress(first + count, total);
-    if (first + count < total && progress.cancelled()) return false;
+    if (first + count < total) progress.stop_if_cancelled();
   }
-  return true;
 }
 
 }  // namespace
 
-bool ask_items(const GridSnapshot& snapshot, const std::vector<std::int64_t>& ids,
+void ask_items(const GridSnapshot& snapshot, const std::vector<std::int64_t>& ids,
                const TakeBatch& take, const Progress& progress) {
   for (const std::int64_t id : ids) (void)snapshot.item(id);  // a wrong one is refused at once
-  return in_parts(ids.size(), progress, [&](std::size_t first, std::size_t count) {
+  in_parts(ids.size(), progress, [&](std::size_t first, std::size_t count) {
     const std::span<const std::int64_t> some = std::span(ids).subspan(first, count);
     const std::vector<GridView> grids = snapshot.grids(some);
     QueryBatch batch{set_of(grids), {}, {}, {some.begin(), some.end()}};
@@ -47,11 +46,11 @@ bool ask_items(const GridSnapshot& snapshot, const std::vector<std::int64_t>& id
   });
 }
 
-bool ask_embeddings(const GridStore& gallery, const std::string& prefix, CellLayout layout,
+void ask_embeddings(const GridStore& gallery, const std::string& prefix, CellLayout layout,
                     const TakeBatch& take, const Progress& progress) {
   const EmbeddingSource source(prefix, layout);
   tell_layout(source);
-  return in_parts(source.size(), progress, [&](std::size_t first, std::size_t count) {
+  in_parts(source.size(), progress, [&](std::size_t first, std::size_t count) {
     GridSet grids(count, source.cells_per_grid(), source.dim(), gallery.format().type);
     QueryBatch batch;
     for (std::size_t i = 0; i < count; ++i) {
@@ -100,7 +99,7 @@ std::vector<std::string> photos_of(const std::vector<std::string>& given) {
   return photos;
 }
 
-bool ask_photos(Embedder& embedder, CellType type, const std::vector<std::string>& photos,
+void ask_photos(Embedder& embedder, CellType type, const std::vector<std::string>& photos,
                 const PhotoQueries& params, const TakeBatch& take, const Progress& progress,
                 std::vector<std::string>& why_bad) {
   std::vector<std::vector<std::uint8_t>> thumbnails(params.thumbnails ? photos.size() : 0);
@@ -122,8 +121,8 @@ bool ask_photos(Embedder& embedder, CellType type, const std::vector<std::string
     }
     take(batch);
   };
-  return embedder.embed_files(photos, {.orientation = Orientation::exif, .bad = params.bad}, sink,
-                              progress, see);
+  embedder.embed_files(photos, {.orientation = Orientation::exif, .bad = params.bad}, sink,
+                       progress, see);
 }
 
 #endif

@@ -24,11 +24,10 @@ struct QueryBatch {
 };
 using TakeBatch = std::function<void(const QueryBatch& batch)>;
 
-// Each gives all its queries to `take`. They return false where progress.cancelled() was true
-// before the last.
-bool ask_items(const GridSnapshot& snapshot, const std::vector<std::int64_t>& ids,
+// Each gives all its queries to `take`, and can be cancelled between two batches.
+void ask_items(const GridSnapshot& snapshot, const std::vector<std::int64_t>& ids,
                const TakeBatch& take, const Progress& progress);
-bool ask_embeddings(const GridStore& gallery, const std::string& prefix, CellLayout layout,
+void ask_embeddings(const GridStore& gallery, const std::string& prefix, CellLayout layout,
                     const TakeBatch& take, const Progress& progress);
 
 #if DIML_HAS_NETWORKS
@@ -41,7 +40,7 @@ struct PhotoQueries {
   bool thumbnails = false;
 };
 // why_bad: of each photo that could not be read and is left out.
-bool ask_photos(Embedder& embedder, CellType type, const std::vector<std::string>& photos,
+void ask_photos(Embedder& embedder, CellType type, const std::vector<std::string>& photos,
                 const PhotoQueries& params, const TakeBatch& take, const Progress& progress,
                 std::vector<std::string>& why_bad);
 #endif

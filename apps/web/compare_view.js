@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { pictureOf, seenPart, slot, takePhoto } from "./choose.js";
 import { fileName, figure, png, save } from "./download.js";
-import { delayed, el, latest } from "./elements.js";
+import { delayed, el, latest, rules } from "./elements.js";
 import { drawMatch } from "./match_view.js";
 
 const MOST_TERMS = 12;
@@ -149,8 +149,7 @@ export async function compareView(page) {
     el("details", { class: "panel settings", open: Boolean(state.marginals || state.lambda || state.solver || state.prior) },
       el("summary", {}, "How the parts are matched"),
       el("div", { class: "controls" },
-        choice(page, "marginals", [["cross_correlation", "cross-correlation"], ["uniform", "uniform"]],
-               about.defaults.marginals, run),
+        choice(page, "marginals", rules(about), about.defaults.marginals, run),
         choice(page, "solver", [["entropic", "entropic"], ...(about.exact ? [["exact", "exact"]] : [])], "entropic", run),
         choice(page, "prior", [["none", "none"], ["affine", "affine: neighbours stay neighbours"]], about.defaults.prior, run),
         el("label", { class: "control" }, el("span", {}, "lambda"), lambda, output))),

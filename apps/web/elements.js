@@ -25,6 +25,9 @@ export const lastName = (path) => path.split("/").at(-1);
 export const hasLabel = (label) => label !== null && label !== undefined && label !== "" && !(Number(label) < 0);
 export const labelText = (label) => (!hasLabel(label) ? "no label" : /^\d+$/.test(label) ? `label ${label}` : String(label));
 
+// The rules of marginals that the server knows, for choosing: [value, text].
+export const rules = (about) => about.marginals.map((rule) => [rule, rule.replaceAll("_", "-")]);
+
 export const countOf = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
 // Each call gets a signal that the next call aborts: only the last answer is used.

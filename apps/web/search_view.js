@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { pictureOf, slot, takePhoto, thumbnailOf } from "./choose.js";
 import { fileName, hitsTable, save } from "./download.js";
-import { countOf, delayed, el, hasLabel, labelText, lastName, latest, shortPath } from "./elements.js";
+import { countOf, delayed, el, hasLabel, labelText, lastName, latest, rules, shortPath } from "./elements.js";
 import { conditionsOf, filterBox, whereOf } from "./filters.js";
 
 const bar = (kind, value) => {
@@ -145,7 +145,7 @@ export async function searchView(page) {
   };
   const marginals = el("select", { name: "marginals",
                                    onchange: () => { page.note({ marginals: marginals.value }); run(); } },
-                       ...[["cross_correlation", "cross-correlation"], ["uniform", "uniform"]].map(([value, text]) =>
+                       ...rules(about).map(([value, text]) =>
                          el("option", { value, selected: fields().marginals === value }, text)));
   run();
   if (trouble) page.tell(trouble);

@@ -54,8 +54,8 @@ class ApproximateIndex : public CandidateSource {
   virtual void save(const std::string& path) const = 0;
 };
 
-// progress: in vectors. ids: [vectors.count]. Throws where there are too few vectors for the kind,
-// or no FAISS.
+// progress: in vectors; it can be cancelled between two blocks of them. ids: [vectors.count].
+// Throws where there are too few vectors for the kind, or no FAISS.
 std::unique_ptr<ApproximateIndex> build_index(IndexKind kind, VectorsView vectors,
                                               std::span<const std::int64_t> ids, IndexOrigin origin,
                                               int threads = 0, const Progress& progress = {});

@@ -56,7 +56,7 @@ struct CandidateRequest {
   // The only ids that may be candidates, ascending; nullopt: all. As many are found as there are,
   // up to `depth`, also by a source that may miss some of the nearest.
   std::optional<std::span<const std::int64_t>> admitted{};
-  // Where it is cancelled between two blocks, nearest() throws as Matcher::score() does.
+  // nearest() can be cancelled between two blocks.
   Progress progress{};
 };
 

@@ -66,12 +66,12 @@ class Embedder {
   Embedder(Embedder&&) noexcept;
   Embedder& operator=(Embedder&&) noexcept;
 
-  const EmbeddingParams& params() const { return params_; }
-  std::size_t cells_per_grid() const { return params_.grid * params_.grid; }
-  std::size_t dim() const { return shape_.channels; }
-  const Preprocessing& preprocessing() const { return preprocessing_; }
-  const char* network_name() const { return network_->name(); }
-  const std::optional<Calibration>& calibration() const { return calibration_; }
+  const EmbeddingParams& params() const;
+  std::size_t cells_per_grid() const;
+  std::size_t dim() const;
+  const Preprocessing& preprocessing() const;
+  const char* network_name() const;
+  const std::optional<Calibration>& calibration() const;
 
   // The format of a store for its grids, with cells of the default type. It describes how images
   // become grids where the embedder has a fingerprint.
@@ -90,37 +90,14 @@ class Embedder {
 
   // Files, chunk by chunk, decoded by all cores: while a GPU computes the previous chunk, or in
   // turn with a network that runs on the same cores. The next files are prefetched. `sink` gets
-  // every chunk in order, on the calling thread. Returns true at the end, false where
-  // progress.cancelled() was true after a chunk.
-  bool embed_files(std::span<const std::string> paths, const EmbedFilesParams& params,
+  // every chunk in order, on the calling thread; it can be cancelled after a chunk.
+  void embed_files(std::span<const std::string> paths, const EmbedFilesParams& params,
                    const std::function<void(const EmbeddedBatch&)>& sink,
                    const Progress& progress = {}, const SeeImage& see = {});
 
  private:
-  // Writes image i, cropped, to its planes; throws where it cannot be read.
-  using Fill = std::function<void(std::size_t i, std::span<std::uint8_t> planes)>;
-  struct Chunk;
-  bool embed_all(std::size_t total, const Fill& fill, BadImages bad,
-                 const std::function<void(std::size_t first, std::size_t count)>& coming,
-                 const std::function<void(const EmbeddedBatch&)>& sink, const Progress& progress);
-  Chunk begun(std::size_t slot, std::size_t first, std::size_t count, const Fill& fill,
-              BadImages bad);
-  void finish(Chunk chunk, const std::function<void(const EmbeddedBatch&)>& sink);
-  void embed_in_memory(std::size_t total, const Fill& fill,
-                       const std::function<void(const EmbeddedBatch&)>& sink);
-  void embed_into(std::size_t total, const Fill& fill, std::span<float> cells,
-                  std::span<float> globals);
-  GridSet embed_as_set(std::size_t total, const Fill& fill, CellType storage);
-  Fill fill_from(std::span<const Image> images) const;
-  Fill fill_from(std::span<const Crop> crops) const;
-
-  std::unique_ptr<Network> network_;
-  Preprocessing preprocessing_;
-  EmbeddingParams params_;
-  std::string fingerprint_;
-  std::optional<Calibration> calibration_;
-  MapShape shape_;
-  std::unique_ptr<GridMaker> maker_;
+  struct Running;
+  std::unique_ptr<Running> running_;
 };
 
 // What the model's file says about its best setting. Throws where there is no such model.

@@ -16,6 +16,7 @@ enum class ErrorKind : std::uint8_t {
   damaged,           // stored data is not what was written
   out_of_resources,  // disk, memory, addresses or time have run out, or a disk takes nothing
   internal,          // a bug of this program
+  cancelled,         // the caller ended the work through its Progress
 };
 const char* name_of(ErrorKind kind);
 
@@ -29,8 +30,9 @@ class Error : public std::runtime_error {
 
   ErrorKind kind() const { return kind_; }
 
-  // The parameter of the call that solves the problem ("resume", "skip_bad"); "" for none. A
-  // program tells its users how to set it: a flag, a field of a request.
+  // What solves the problem: a parameter of the call ("resume", "skip_bad") or another call
+  // ("verify", "build_index"); "" for none. A program tells its users how: a flag, a command, a
+  // field of a request.
   const char* parameter() const { return parameter_; }
 
  private:

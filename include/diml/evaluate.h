@@ -14,8 +14,6 @@
 
 namespace diml {
 
-class ProcessGroup;
-
 // Whether an image is a query, in the gallery, or both. The values are those of `.npy` files.
 enum class Role : std::uint8_t { query = 1, gallery = 2, both = 3 };
 
@@ -42,6 +40,7 @@ struct EvaluateParams {
 struct QueryResult {
   std::int64_t image = 0;       // the query's number in the set
   std::int64_t nearest = 0;     // the image that it finds first
+  float nearest_total = 0.0F;   // the score that puts it there, as in Hit::total
   std::size_t first_right = 0;  // rank of the first image of its class, from 1; 0: beyond the list
   double p_at_1 = 0.0;
   double r_precision = 0.0;
@@ -73,15 +72,9 @@ struct Evaluation {
 // Every query against the gallery, without itself where it is in it; without roles, every grid
 // against all the others. R is the number of gallery images of the query's class, the query not
 // counted; the `_paper` numbers count it, in the gallery or not. labels: [grids.size], kUnlabelled
-// where a class is not known. Throws where no image has a label. Cancelled as Matcher::score().
+// where a class is not known. Throws where no image has a label. Can be cancelled between two
+// blocks of queries.
 Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
                     const EvaluateParams& params = {}, const Progress& progress = {});
-
-// The same by all processes of a call, which have the same grids and labels: each evaluates its
-// share of the queries. The root process gets the results, bit for bit those of a single
-// process; the others get none.
-Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
-                             std::span<const std::int64_t> labels,
-                             const EvaluateParams& params = {}, const Progress& progress = {});
 
 }  // namespace diml

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -64,16 +63,9 @@ struct DatasetEvaluation {
 };
 
 // How well a network retrieves on a data set: its images become grids, and the grids are evaluated
-// with the roles that the data set gives them. Every process embeds its share; the root process has
-// the result, the others get an empty one. nullopt, on all of them, where it was cancelled.
-std::optional<DatasetEvaluation> evaluate_dataset(ProcessGroup& processes, Embedder& embedder,
-                                                  const LabelledImages& images,
-                                                  const EvaluateDatasetParams& params = {},
-                                                  const EvaluateDatasetHooks& hooks = {});
-
-// The same in this process alone.
-std::optional<DatasetEvaluation> evaluate_dataset(Embedder& embedder, const LabelledImages& images,
-                                                  const EvaluateDatasetParams& params = {},
-                                                  const EvaluateDatasetHooks& hooks = {});
+// with the roles that the data set gives them.
+DatasetEvaluation evaluate_dataset(Embedder& embedder, const LabelledImages& images,
+                                   const EvaluateDatasetParams& params = {},
+                                   const EvaluateDatasetHooks& hooks = {});
 
 }  // namespace diml

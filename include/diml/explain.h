@@ -65,7 +65,8 @@ struct Explanation {
 
   ScoreWeights weights;  // of the total
 
-  // The score that search ranks by.
+  // The score that search ranks by, in double: a hit's total is the same sum in float32, and the
+  // two differ by rounding, at most 1e-5 times the sum of the weights.
   double total() const { return weights.global * cosine + weights.structural * score; }
   double contribution(std::size_t i, std::size_t j) const {
     return plan[i * target.count() + j] * similarity[i * target.count() + j];

@@ -124,7 +124,8 @@ class GridSnapshot {
   // Nothing where the store has no record of that revision: then everything must be read again.
   virtual std::optional<StoreChanges> changes_since(std::uint64_t revision) const = 0;
 
-  // Checks every record: checksums, sizes, and that all parts of the store agree.
+  // Checks every record: checksums, sizes, and that all parts of the store agree. Can be cancelled
+  // between two blocks of records.
   virtual StoreFaults verify(const Progress& progress = {}) const = 0;
 
   // The same of many ids at once: what a store far away answers together. Any order, repeated or not.

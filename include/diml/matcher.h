@@ -55,8 +55,8 @@ class Matcher {
   // copies it there once. Null where this has no benefit.
   virtual std::shared_ptr<const void> keep(const GridSetView& set) const;
 
-  // scores: [pairs]. reports: [pairs] or empty. Where progress.cancelled() between two blocks of
-  // pairs, throws an Error of out_of_resources, and the scores are not complete.
+  // scores: [pairs]. reports: [pairs] or empty. It can be cancelled between two blocks of
+  // pairs; the scores are then not complete.
   void score(const PairBatch& batch, const MatchParams& params, std::span<float> scores,
              std::span<PairReport> reports = {}, Quantity quantity = Quantity::similarity,
              const Progress& progress = {}) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -10,14 +11,33 @@
 
 namespace diml {
 
-class GridMaker;
-
 struct MapShape {
   std::size_t channels = 0;
   std::size_t height = 0;
   std::size_t width = 0;
 
   std::size_t count() const { return channels * height * width; }
+};
+
+// Cropped images to grids, on the network's device: bytes are copied there and grids come back.
+// Images are placed in slots. Slots are computed in the order of their begin(), at once or while
+// the caller fills another.
+class GridMaker {
+ public:
+  virtual ~GridMaker() = default;
+
+  virtual std::size_t slots() const = 0;
+  virtual std::size_t images() const = 0;  // capacity of a slot
+  // [images, 3, crop, crop], channels in the network's order. Do not touch it between begin() and
+  // finish().
+  virtual std::span<std::uint8_t> planes(std::size_t slot) = 0;
+
+  // used: the number of places that hold an image. A network runs a smaller batch only where a grid
+  // keeps its bits; else it also runs the empty places.
+  virtual void begin(std::size_t slot, std::size_t used) = 0;
+  // Waits for the slot. cells: [used, grid * grid, dim], globals: [used, dim], unit vectors. Throws
+  // where the network gives NaN or infinity.
+  virtual void finish(std::size_t slot, std::span<float> cells, std::span<float> globals) = 0;
 };
 
 // A trained network, ready to run: preprocessed pixels in, feature maps out. Not for several

@@ -5,10 +5,16 @@
 #include <functional>
 #include <utility>
 
+#include "diml/error.h"
+
 namespace diml {
 
 // Progress reports of a long task, and how the caller cancels it. Both functions are called between
 // blocks of work, from the thread that started it; either may be left out.
+//
+// A cancelled task throws an Error of kind `cancelled`, and each function documents what it leaves
+// behind. Tasks that keep each finished part (train(), add_images()) return their report, which has
+// a member `cancelled`.
 class Progress {
  public:
   using Report = std::function<void(std::size_t done, std::size_t total)>;
@@ -24,9 +30,12 @@ class Progress {
     if (report_) report_(done, total);
   }
 
-  // A task that can be cancelled calls this between two blocks. Each function documents what it
-  // leaves behind then.
   bool cancelled() const { return cancelled_ && cancelled_(); }
+
+  // A task that can be cancelled calls this between two blocks: throws where it is.
+  void stop_if_cancelled() const {
+    if (cancelled()) throw Error(ErrorKind::cancelled, "the work was cancelled");
+  }
 
   // The same report, with another way to cancel.
   Progress with(Cancelled cancelled) const {

@@ -72,7 +72,7 @@ class Retriever {
                            const Progress& progress = {}) const;
 
   // Without stage 1: all of the gallery by cosine + structural similarity, the first `depth` of
-  // each query. progress: in queries.
+  // each query. progress: in queries; it can be cancelled between two of them.
   Ranking structural_candidates(const GridSelection& queries, std::size_t depth,
                                 std::span<const std::int64_t> exclude = {},
                                 const Progress& progress = {}) const;

@@ -63,13 +63,13 @@ struct SearchParams {
 
 // What a searcher uses.
 struct SearcherParams {
-  std::string source = "exact";  // of candidates: one of candidate_sources()
+  std::string source = "exact";        // of candidates: one of candidate_sources()
+  Backend backend = Backend::fastest;  // of the structural similarities
+  int threads = 0;
   // A source of your own in the place of `source`. Newer items are added to what it finds and
   // removed ones are left out; where many have changed, it is called again. Safe from several
   // threads, as is the source that it makes. No source (null): the exact one.
   MakeSource make_source{};
-  Backend backend = Backend::fastest;  // of the structural similarities
-  int threads = 0;
 };
 
 // Names for SearcherParams::source that this build and machine have: "exact", "cuda", "index".
@@ -106,9 +106,8 @@ class Searcher {
   // The `top` best of each query among the items that the filter admits, fewer where these are
   // fewer. queries: of the store's shape. exclude: [queries], the id that each must exclude (its
   // own), -1 for none; or empty. The filter comes before the first stage: an exact source gives the
-  // hits of a store that holds the admitted items alone, bit for bit. Where progress.cancelled()
-  // between two blocks of any of its stages, throws an Error of out_of_resources; so do the
-  // functions below.
+  // hits of a store that holds the admitted items alone, bit for bit. It can be
+  // cancelled between two blocks of any of its stages, as can the functions below.
   std::vector<std::vector<Hit>> search(const GridSetView& queries, std::size_t top,
                                        std::span<const std::int64_t> exclude = {},
                                        const SearchParams& params = {}, const Filter& filter = {},

@@ -59,6 +59,17 @@ class Watch {
   Progress progress() const;
   // Throws what stopped the task, if anything did.
   void rethrow() const;
+  // Runs the task without the GIL, and throws what stopped it.
+  template <class Task>
+  void run(const Task& task) const {
+    try {
+      const py::gil_scoped_release without_gil;
+      task();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::cancelled) throw;
+    }
+    rethrow();
+  }
 
  private:
   Progress report_;

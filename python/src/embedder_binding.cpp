@@ -40,8 +40,7 @@ py::tuple embed_files(SharedEmbedder& shared, const std::vector<std::string>& pa
   const Watch watch(progress);
   std::vector<std::size_t> kept;
   std::vector<std::string> why;
-  {
-    const py::gil_scoped_release without_gil;
+  watch.run([&] {
     const SharedEmbedder::Turn embedder(shared);
     embedder->embed_files(
         paths, params,
@@ -51,8 +50,7 @@ py::tuple embed_files(SharedEmbedder& shared, const std::vector<std::string>& pa
           for (const BadImage& bad : batch.bad) why.push_back(bad.why);
         },
         watch.progress());
-  }
-  watch.rethrow();
+  });
   return py::make_tuple(rows.cells, rows.globals, array_of(kept), why);
 }
 

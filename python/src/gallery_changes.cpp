@@ -184,19 +184,18 @@ py::dict sync(OpenGallery& gallery, const std::string& folder, const std::string
   SyncPlan plan;
   SyncReport report;
   std::size_t items = 0;
-  {
-    const py::gil_scoped_release without_gil;
+  comparing.run([&] {
     MetadataByPath none;
     plan = plan_sync(*gallery.store().snapshot(), folder, none, params, comparing.progress());
-    if (!plan.cancelled && !dry_run) {
+  });
+  embedding.run([&] {
+    if (!dry_run) {
       report = apply_sync(
           gallery.store(), plan, [&] { return gallery.another_embedder(); }, params,
           embedding.progress());
     }
     items = gallery.store().snapshot()->size();
-  }
-  comparing.rethrow();
-  embedding.rethrow();
+  });
   py::dict done = dict_of(plan);
   done["items"] = items;
   done["bad"] = report.bad;

@@ -109,11 +109,7 @@ py::list search_photos(OpenGallery& gallery, const std::vector<std::string>& pat
   const Asking asking(k, rerank, weights, match, where);
   const Watch watch(progress);
   GridSet queries;
-  {
-    const py::gil_scoped_release without_gil;
-    queries = gallery.of_photos(paths, watch.progress());
-  }
-  watch.rethrow();
+  watch.run([&] { queries = gallery.of_photos(paths, watch.progress()); });
   return search(gallery, queries.view(), {}, asking, progress_to(py::none()));
 }
 

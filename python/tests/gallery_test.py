@@ -51,6 +51,25 @@ class Agreement(Photos):
                          where[1])
 
     @needs_program
+    def test_one_query_has_the_same_totals_to_the_bit_by_every_route(self):
+        for query in (3, 8):
+            wanted = {hit["id"]: hit["total"] for hit in self.gallery.search(query, k=12, rerank=12)}
+            self.assertEqual(len(wanted), 11)
+            found = json.loads(self.run_program("search", self.path("g"), "--top", 12, "--rerank", 12, "--json", "-", "--id",
+                                                query))["queries"][0]["hits"]
+            self.assertEqual({hit["id"]: np.float32(hit["total"]) for hit in found},
+                             {id: np.float32(total) for id, total in wanted.items()})
+            # The photo has the grid of its item, and finds the item itself as well.
+            for photo in (self.paths[query], diml._diml.read_pixels(self.paths[query])):
+                totals = {hit["id"]: hit["total"] for hit in self.gallery.search(photo, k=12, rerank=12)}
+                totals.pop(query)
+                self.assertEqual(totals, wanted)
+        cells, vectors = self.gallery.grids(range(12))
+        scores, ids = diml.Retriever(cells, vectors).search(cells[:2], k=12, globals=vectors[:2], rerank=12)
+        again, order = diml.rerank(cells[:2], cells, ids, k=12, globals=(vectors[:2], vectors))
+        self.assertEqual((scores.tobytes(), ids.tobytes()), (again.tobytes(), order.tobytes()))
+
+    @needs_program
     def test_a_gallery_of_the_program_has_the_same_grids(self):
         self.run_program("index", "build", self.path("theirs"), "--model", self.model, "--images",
                          self.path("critters/images"), "--resize", 72, "--crop", 64)

@@ -88,7 +88,7 @@ std::optional<std::string> excess_of(std::string_view text, const JsonLimits& li
   Scanner scanner(limits);
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (!scanner.take(text[at])) return scanner.excess();
-    if (at % kBetweenLooks == kBetweenLooks - 1 && progress.cancelled()) return std::nullopt;
+    if (at % kBetweenLooks == kBetweenLooks - 1) progress.stop_if_cancelled();
   }
   return std::nullopt;
 }

@@ -9,8 +9,9 @@
 
 namespace diml {
 
-// What a JSON text from outside may have. Trees take far more memory than their text, and some
-// take time that grows with the square of an object's names: texts are looked at before.
+// The limits of a JSON text from outside. The tree of a text takes far more memory than the text, and
+// some operations take time that grows with the square of an object's names: so a text is checked
+// before it is parsed.
 struct JsonLimits {
   std::size_t depth = 16;                     // objects and lists within each other
   std::size_t names_of_object = 1024;         // of one object
@@ -19,9 +20,9 @@ struct JsonLimits {
   std::size_t values = 4'000'000;             // of all objects and lists
 };
 
-// What the text has too much of, to follow the name of the text: "is nested deeper than 16 levels".
-// None where it keeps the limits. One pass without memory of its own; whether the text is JSON is
-// left to its reader. Cancelled: as if nothing were too much.
+// Which limit the text breaks, to follow the name of the text: "is nested deeper than 16 levels".
+// None where it keeps all of them. One pass that allocates nothing; it does not check whether the
+// text is JSON. It can be cancelled.
 std::optional<std::string> excess_of(std::string_view text, const JsonLimits& limits,
                                      const Progress& progress = {});
 

@@ -50,8 +50,6 @@ int team_of(int wanted) {
   return team_size = wanted;
 }
 
-[[noreturn]] void stop() { throw Error(ErrorKind::out_of_resources, "the work was cancelled"); }
-
 }  // namespace
 
 int default_threads() {
@@ -98,7 +96,7 @@ void parallel_for(std::size_t count, std::size_t grain, int threads,
                   const Progress& progress) {
   if (count == 0) return;
   // The calling thread may get no chunk below: what was cancelled before does not begin.
-  if (progress.cancelled()) stop();
+  progress.stop_if_cancelled();
   grain = std::clamp<std::size_t>(grain, 1, count);
   const std::size_t chunks = (count + grain - 1) / grain;
   const std::size_t wanted = static_cast<std::size_t>(thread_count(threads));
@@ -109,7 +107,7 @@ void parallel_for(std::size_t count, std::size_t grain, int threads,
   const int team = workers == 1 ? 1 : team_of(std::max(workers, std::min(team_size, most)));
   if (team == 1) {
     for (std::size_t begin = 0; begin < count; begin += grain) {
-      if (progress.cancelled()) stop();
+      progress.stop_if_cancelled();
       body(begin, std::min(count, begin + grain));
     }
     return;
@@ -123,7 +121,7 @@ void parallel_for(std::size_t count, std::size_t grain, int threads,
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     if (failed.load(std::memory_order_relaxed)) continue;
     try {
-      if (omp_get_thread_num() == 0 && progress.cancelled()) stop();
+      if (omp_get_thread_num() == 0) progress.stop_if_cancelled();
       const std::size_t begin = chunk * grain;
       body(begin, std::min(count, begin + grain));
     } catch (...) {

@@ -42,7 +42,7 @@ class ThreadScope {
 // default_threads()), or on fewer where the system gives no more. The first exception that a chunk
 // throws is rethrown here after all chunks have ended. progress: asked at first, and before each
 // chunk of the calling thread; where it is cancelled, the chunks that have not begun are left out,
-// and an Error of out_of_resources says so.
+// and it throws.
 void parallel_for(std::size_t count, std::size_t grain, int threads,
                   const std::function<void(std::size_t begin, std::size_t end)>& body,
                   const Progress& progress = {});

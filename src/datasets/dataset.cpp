@@ -28,7 +28,7 @@ const std::vector<DatasetKind>& dataset_kinds() {
        datasets::load_cub200},
       {"cars196", "cars_annos.mat and car_ims/, or one folder per class", datasets::load_cars196},
       {"sop", "Stanford_Online_Products/ with Ebay_train.txt, Ebay_test.txt", datasets::load_sop},
-      {"critters", "what `diml critters` wrote: the layout of cub200", datasets::load_cub200},
+      {"critters", "the built-in data set: the layout of cub200", datasets::load_cub200},
       {"folder", "one folder per class; the first half is for training", datasets::load_folder,
        true, Split::all},
       {"csv", "a .csv file, or a folder with images.csv: label, path, split, ...",

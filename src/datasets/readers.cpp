@@ -96,7 +96,7 @@ Dataset classes_from_folders(const std::string& root, const std::string& name) {
 void keep_half_of_classes(Dataset& dataset, Split split) {
   if (split == Split::all) return;
   const std::size_t count = dataset.class_names.size();
-  // Of three, two train: a single class has none to be told from.
+  // Of three classes two are for training: a loss needs two classes to compare.
   const auto half = static_cast<std::int64_t>(count == 3 ? 2 : count / 2);
   dataset.without_class +=
       std::erase_if(dataset.samples, [](const Sample& sample) { return sample.label < 0; });

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "base/threads.h"
 #include "diml/error.h"
-#include "diml/evaluate.h"
+#include "engine/retrieval_protocol.h"
 
 namespace diml {
 namespace {
@@ -50,6 +50,9 @@ void check_arguments(std::span<const CalibrationGrids> candidates,
   for (const CalibrationGrids& one : candidates) {
     if (one.grids.size != labels.size()) throw Error("calibration needs one label for each grid");
   }
+  if (!params.roles.empty() && params.roles.size() != labels.size()) {
+    throw Error("calibration needs one role for each grid, or none at all");
+  }
   if (params.folds < 2) throw Error("folds must be at least 2: one is evaluated, others choose");
   if (params.depths.empty() || params.weights.empty() || params.lambdas.empty()) {
     throw Error("calibration needs at least one lambda, one weight and one depth");
@@ -66,32 +69,19 @@ void check_arguments(std::span<const CalibrationGrids> candidates,
   }
 }
 
-// The images with a label and another of their class.
-std::vector<std::int64_t> queries_of(std::span<const std::int64_t> labels,
-                                     const std::map<std::int64_t, std::size_t>& sizes) {
-  std::vector<std::int64_t> queries;
-  for (std::size_t image = 0; image < labels.size(); ++image) {
-    if (labels[image] != kUnlabelled && sizes.at(labels[image]) > 1) {
-      queries.push_back(static_cast<std::int64_t>(image));
-    }
-  }
-  if (queries.empty()) throw Error("no class has two images: nothing can be retrieved");
-  return queries;
-}
-
 // Fills the table for one grid and one lambda, from one structural match of all candidates.
 class Filler {
  public:
   Filler(std::span<const std::int64_t> labels, const CalibrateParams& params, Table& table)
-      : labels_(labels), params_(params), table_(table) {
-    for (const std::int64_t label : labels) {
-      if (label != kUnlabelled) ++sizes_[label];
+      : labels_(labels), params_(params), table_(table), protocol_(labels, params.roles) {
+    // Queries that have something to find.
+    for (QueryGroup& group : protocol_.groups) {
+      std::erase_if(group.ids, [&](std::int64_t id) { return relevant(id, group) == 0; });
+      table_.queries.insert(table_.queries.end(), group.ids.begin(), group.ids.end());
     }
-    for (std::size_t image = 0; image < labels.size(); ++image) {
-      if (labels[image] != kUnlabelled) gallery_.push_back(static_cast<std::int64_t>(image));
+    if (table_.queries.empty()) {
+      throw Error("the gallery has no other image of any query's class: nothing can be retrieved");
     }
-    table_.queries = queries_of(labels, sizes_);
-    for (const auto& [label, size] : sizes_) largest_ = std::max(largest_, size);
   }
 
   // settings: numbers in the table that have this grid and lambda.
@@ -99,27 +89,41 @@ class Filler {
             const Progress& progress) {
     MatchParams match = params_.match;
     match.transport.lambda = lambda;
-    const Retriever retriever({grids, gallery_}, match, params_.backend, params_.threads);
+    const Retriever retriever({grids, protocol_.gallery}, match, params_.backend, params_.threads);
     std::size_t head = 0;
     for (const std::size_t s : settings) head = std::max(head, table_.settings[s].rerank);
-    const std::size_t depth = std::min(std::max(head, largest_ + 1), gallery_.size() - 1);
-    const std::span<const std::int64_t> all = table_.queries;
-    for (std::size_t first = 0; first < all.size(); first += kAtOnce) {
-      const auto some = all.subspan(first, std::min(kAtOnce, all.size() - first));
-      const GridSelection queries(grids, some);
-      const ScoredRanking scored =
-          retriever.match_head(queries, retriever.candidates(queries, depth, some), head);
-      parallel_for(some.size(), 16, params_.threads, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t q = begin; q < end; ++q) judge(scored, q, first + q, settings);
-      });
-      progress(first + some.size(), all.size());
+    const std::size_t wanted = std::max(head, protocol_.most_relevant(labels_) + 1);
+    std::size_t row = 0;
+    for (const QueryGroup& group : protocol_.groups) {
+      const std::span<const std::int64_t> all = group.ids;
+      const std::size_t depth =
+          std::min(wanted, protocol_.gallery.size() - (group.in_gallery ? 1 : 0));
+      for (std::size_t first = 0; first < all.size(); first += kAtOnce) {
+        progress.stop_if_cancelled();
+        const auto some = all.subspan(first, std::min(kAtOnce, all.size() - first));
+        const auto itself = group.in_gallery ? some : std::span<const std::int64_t>();
+        const GridSelection queries(grids, some);
+        const ScoredRanking scored =
+            retriever.match_head(queries, retriever.candidates(queries, depth, itself), head);
+        parallel_for(some.size(), 16, params_.threads, [&](std::size_t begin, std::size_t end) {
+          for (std::size_t q = begin; q < end; ++q) {
+            judge(scored, q, row + q, relevant(some[q], group), settings);
+          }
+        });
+        row += some.size();
+        progress(row, table_.queries.size());
+      }
     }
   }
 
  private:
   static constexpr std::size_t kAtOnce = 1024;
 
-  void judge(const ScoredRanking& scored, std::size_t q, std::size_t row,
+  std::size_t relevant(std::int64_t query, const QueryGroup& group) const {
+    return protocol_.relevant(labels_[static_cast<std::size_t>(query)], group.in_gallery);
+  }
+
+  void judge(const ScoredRanking& scored, std::size_t q, std::size_t row, std::size_t relevant,
              const std::vector<std::size_t>& settings) const {
     const std::int64_t label = labels_[static_cast<std::size_t>(table_.queries[row])];
     std::vector<std::int64_t> ranked_labels;
@@ -132,18 +136,16 @@ class Filler {
       for (const std::int64_t id : ranked) {
         ranked_labels.push_back(id < 0 ? kUnlabelled : labels_[static_cast<std::size_t>(id)]);
       }
-      table_.values[s][row] = static_cast<float>(value_of(
-          params_.criterion, metrics_.of_query(label, ranked_labels, sizes_.at(label) - 1)));
+      table_.values[s][row] = static_cast<float>(
+          value_of(params_.criterion, metrics_.of_query(label, ranked_labels, relevant)));
     }
   }
 
   std::span<const std::int64_t> labels_;
   const CalibrateParams& params_;
   Table& table_;
+  RetrievalProtocol protocol_;
   MetricsAccumulator metrics_;
-  std::map<std::int64_t, std::size_t> sizes_;
-  std::vector<std::int64_t> gallery_;
-  std::size_t largest_ = 0;
 };
 
 Table judged_settings(std::span<const CalibrationGrids> candidates,
@@ -177,9 +179,10 @@ Table judged_settings(std::span<const CalibrationGrids> candidates,
         }
       }
       const std::size_t queries = table.queries.size();
-      filler.fill(one.grids, lambda, settings, Progress([&](std::size_t q, std::size_t) {
-                    progress(done * queries + q, runs * queries);
-                  }));
+      filler.fill(one.grids, lambda, settings,
+                  Progress([&](std::size_t q,
+                               std::size_t) { progress(done * queries + q, runs * queries); },
+                           [&] { return progress.cancelled(); }));
       ++done;
     }
   }

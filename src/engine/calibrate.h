@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "diml/embedding.h"
+#include "diml/evaluate.h"
 #include "diml/match.h"
 #include "diml/progress.h"
 #include "diml/transport.h"
@@ -27,8 +28,9 @@ struct CalibrateParams {
   std::vector<std::size_t> depths = {25, 50, 100, 200};
   Criterion criterion = Criterion::p_at_1;
   std::size_t folds = 5;
-  std::uint64_t seed = 0;  // of the folds
-  MatchParams match{};     // all but lambda
+  std::uint64_t seed = 0;     // of the folds
+  MatchParams match{};        // all but lambda
+  std::vector<Role> roles{};  // [labels], or empty: every image is a query and in the gallery
   Backend backend = Backend::fastest;
   int threads = 0;
 };
@@ -56,10 +58,12 @@ struct CalibrationResult {
   std::vector<Calibration> of_folds;     // what each fold's rest chose
 };
 
-// Chooses the setting that is best on labelled images of training classes, all of them the gallery.
+// Chooses the setting that is best on labelled images of training classes, which are queries and
+// gallery as in evaluate().
 // The evidence is cross-validated over classes: the queries of each fifth of the classes are
 // evaluated with what the other four choose. Where that is not better than the paper's setting by
-// more than its standard error, the paper's setting stays.
+// more than its standard error, the paper's setting stays. Can be cancelled between two blocks of
+// queries.
 CalibrationResult calibrate(std::span<const CalibrationGrids> candidates,
                             std::span<const std::int64_t> labels,
                             const CalibrateParams& params = {}, const Progress& progress = {});

@@ -113,8 +113,13 @@ EmbedReport embed_items(GridStore& gallery, Embedder& embedder,
     if (std::optional<SourceFile>& source = seen.sources[index])
       source = source_of(files[index], *source);
   };
-  report.cancelled = !embedder.embed_files(
-      files, {.orientation = params.orientation, .bad = params.bad}, put, progress, see);
+  try {
+    embedder.embed_files(files, {.orientation = params.orientation, .bad = params.bad}, put,
+                         progress, see);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::cancelled) throw;
+    report.cancelled = true;  // what was put so far stays
+  }
   return report;
 }
 

@@ -92,7 +92,7 @@ class Companion {
     }
   }
 
-  bool embed(Embedder& embedder, const EmbedFilesParams& params) {
+  void embed(Embedder& embedder, const EmbedFilesParams& params) {
     const auto take = [&](const EmbeddedBatch& batch) {
       pending_.count += batch.count;
       append(pending_.indices, batch.indices);
@@ -106,11 +106,11 @@ class Companion {
       embedder.embed_files(own_, params, take, until_all_agree);
     } catch (const Error& error) {
       if (meeting_) throw;
-      tell_failure(error);
+      if (error.kind() != ErrorKind::cancelled) tell_failure(error);
     }
     // The last block of the list is short, and some have none in the last round.
     while (going_ && round_ < rounds_) meet(taken(pending_, pending_.count));
-    return round_ == rounds_;
+    if (round_ < rounds_) until_all_agree.stop_if_cancelled();
   }
 
  private:
@@ -125,7 +125,7 @@ class Companion {
   }
 
   void meet(EmbeddedBatch block) {
-    meeting_ = true;  // whatever is thrown now, the others hear of it
+    meeting_ = true;  // the other processes notice an exception from here on
     const bool empty = block.count == 0;
     agree(progress_.cancelled() ? kStop : "");
     const std::string own = empty ? "" : to_bytes(placed(std::move(block)));
@@ -177,18 +177,20 @@ class Companion {
 
 }  // namespace
 
-bool embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const std::string> paths,
+void embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const std::string> paths,
                     const EmbedFilesParams& params,
                     const std::function<void(const EmbeddedBatch&)>& sink,
                     const Progress& progress) {
-  if (processes.size() == 1) return embedder.embed_files(paths, params, sink, progress);
-  return Companion(processes, paths, sink, progress).embed(embedder, params);
+  if (processes.size() == 1) {
+    embedder.embed_files(paths, params, sink, progress);
+  } else {
+    Companion(processes, paths, sink, progress).embed(embedder, params);
+  }
 }
 
-std::optional<EmbeddedFiles> embed_to_memory(ProcessGroup& processes, Embedder& embedder,
-                                             std::span<const std::string> paths,
-                                             const EmbedFilesParams& params, CellType storage,
-                                             const Progress& progress) {
+EmbeddedFiles embed_to_memory(ProcessGroup& processes, Embedder& embedder,
+                              std::span<const std::string> paths, const EmbedFilesParams& params,
+                              CellType storage, const Progress& progress) {
   EmbeddedFiles files;
   files.set = GridSet(processes.is_root() ? paths.size() : 0, embedder.cells_per_grid(),
                       embedder.dim(), storage);
@@ -197,7 +199,7 @@ std::optional<EmbeddedFiles> embed_to_memory(ProcessGroup& processes, Embedder& 
     append(files.kept, batch.indices);
     for (const BadImage& one : batch.bad) files.bad.push_back(one.why);
   };
-  if (!embed_together(processes, embedder, paths, params, keep, progress)) return {};
+  embed_together(processes, embedder, paths, params, keep, progress);
   return files;
 }
 

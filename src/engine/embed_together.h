@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -14,8 +13,8 @@ namespace diml {
 // Embedder::embed_files by all processes of a call, each with its share of the files. `sink` is
 // called on the root process, with every chunk in order, as in a process alone. A file that one
 // process cannot read ends all of them with its message, unless bad ones are skipped. A process
-// whose progress is cancelled ends all of them. Returns whether they came to the end.
-bool embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const std::string> paths,
+// whose progress is cancelled ends all of them.
+void embed_together(ProcessGroup& processes, Embedder& embedder, std::span<const std::string> paths,
                     const EmbedFilesParams& params,
                     const std::function<void(const EmbeddedBatch&)>& sink,
                     const Progress& progress = {});
@@ -34,11 +33,9 @@ struct EmbeddedFiles {
   }
 };
 
-// embed_together into the memory of the root process. nullopt, on all of them, where it was
-// cancelled.
-std::optional<EmbeddedFiles> embed_to_memory(ProcessGroup& processes, Embedder& embedder,
-                                             std::span<const std::string> paths,
-                                             const EmbedFilesParams& params, CellType storage,
-                                             const Progress& progress = {});
+// embed_together into the memory of the root process.
+EmbeddedFiles embed_to_memory(ProcessGroup& processes, Embedder& embedder,
+                              std::span<const std::string> paths, const EmbedFilesParams& params,
+                              CellType storage, const Progress& progress = {});
 
 }  // namespace diml

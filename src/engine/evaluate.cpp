@@ -1,7 +1,7 @@
 #include "diml/evaluate.h"
 #include "base/stopwatch.h"
 #include "base/threads.h"
-#include "engine/process_group.h"
+#include "engine/evaluate_together.h"
 
 #include <algorithm>
 #include <array>
@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "diml/error.h"
 #include "engine/query_results.h"
+#include "engine/retrieval_protocol.h"
 #include "search/kmeans.h"
 
 namespace diml {
@@ -27,57 +28,7 @@ constexpr std::size_t kWorkAtOnce = std::size_t{1} << 28;
 // best are kept.
 constexpr std::size_t kLongestHead = 1024;
 
-// Queries that are all in the gallery, or all outside of it: a list of the first stage is as long
-// as the gallery, less the query itself.
-struct QueryGroup {
-  bool in_gallery = false;
-  std::vector<std::int64_t> ids{};
-};
-
-// Which images are queries, and which are in the gallery.
-struct Protocol {
-  std::array<QueryGroup, 2> groups = {QueryGroup{true}, QueryGroup{false}};
-  std::vector<std::int64_t> gallery{};
-  std::size_t unlabelled = 0;
-  std::unordered_map<std::int64_t, std::size_t> class_sizes{};  // in the gallery
-
-  std::size_t queries() const { return groups[0].ids.size() + groups[1].ids.size(); }
-  // R: the query itself is not among what it may find.
-  std::size_t relevant(std::int64_t label, bool in_gallery) const {
-    const auto found = class_sizes.find(label);
-    return found == class_sizes.end() ? 0 : found->second - (in_gallery ? 1 : 0);
-  }
-};
-
-Protocol protocol_of(std::span<const std::int64_t> labels, std::span<const Role> roles) {
-  Protocol protocol;
-  for (std::size_t image = 0; image < labels.size(); ++image) {
-    const Role role = roles.empty() ? Role::both : roles[image];
-    if (role != Role::query && role != Role::gallery && role != Role::both) {
-      throw Error("image " + std::to_string(image) +
-                  " has no role: make it a query, of the gallery or both, or leave it out");
-    }
-    if (labels[image] == kUnlabelled) {
-      ++protocol.unlabelled;
-      continue;
-    }
-    const auto id = static_cast<std::int64_t>(image);
-    if (role != Role::query) {
-      protocol.gallery.push_back(id);
-      ++protocol.class_sizes[labels[image]];
-    }
-    if (role != Role::gallery) protocol.groups[role == Role::both ? 0 : 1].ids.push_back(id);
-  }
-  if (protocol.unlabelled == labels.size()) {
-    throw Error("no image has a label: evaluation compares classes, so name them");
-  }
-  if (protocol.queries() == 0)
-    throw Error("no image is a query: make some of them queries, or both");
-  if (protocol.gallery.empty()) {
-    throw Error("no image is in the gallery: put some of them there, or make them both");
-  }
-  return protocol;
-}
+const std::string kCancelled = "cancelled";
 
 void check_arguments(GridSetView grids, std::span<const std::int64_t> labels,
                      const EvaluateParams& params) {
@@ -100,18 +51,6 @@ void check_arguments(GridSetView grids, std::span<const std::int64_t> labels,
     throw Error("weights of the two similarities, and lists that are cut, go with re-ranking of " +
                 std::to_string(kLongestHead) + " at most: take a smaller depth");
   }
-}
-
-// The largest R of a query.
-std::size_t most_relevant(const Protocol& protocol, std::span<const std::int64_t> labels) {
-  std::size_t most = 0;
-  for (const QueryGroup& group : protocol.groups) {
-    for (const std::int64_t id : group.ids) {
-      most =
-          std::max(most, protocol.relevant(labels[static_cast<std::size_t>(id)], group.in_gallery));
-    }
-  }
-  return most;
 }
 
 // How much of each list is needed, for each depth of re-ranking.
@@ -164,6 +103,19 @@ struct Found {
     const std::span<const std::int64_t> ids = best.ids_of(query);
     return {ids.begin(), ids.end()};
   }
+
+  // The total of the image that ranked() puts first.
+  float total_of(std::int64_t first, std::size_t query, std::size_t k, const Depths& depths,
+                 const EvaluateParams& params) const {
+    if (params.cut_from == 0 && depths.takes_in_everything(k)) return best.scores_of(query)[0];
+    const std::span<const std::int64_t> ids = scored.ranking.ids_of(query);
+    const auto place =
+        static_cast<std::size_t>(std::find(ids.begin(), ids.end(), first) - ids.begin());
+    const float cosine = scored.ranking.scores_of(query)[place];
+    const std::span<const float> structural =
+        scored.structural_of(query, params.cut_from > 0 ? params.cut_from : k);
+    return place < structural.size() ? params.weights.total(cosine, structural[place]) : cosine;
+  }
 };
 
 // Each process evaluates whole classes, in turn: all sums of a class are then computed by one
@@ -206,8 +158,8 @@ void expect_same_data(ProcessGroup& processes, GridSetView grids,
 }
 
 void count_queries(const Found& found, std::span<const std::int64_t> ids,
-                   std::span<const std::int64_t> labels, const Protocol& protocol, bool in_gallery,
-                   const Depths& depths, const EvaluateParams& params,
+                   std::span<const std::int64_t> labels, const RetrievalProtocol& protocol,
+                   bool in_gallery, const Depths& depths, const EvaluateParams& params,
                    std::vector<Counted>& counted) {
   const std::size_t results = params.rerank.size();
   std::vector<RetrievalMetrics> of_queries(ids.size() * results);
@@ -226,7 +178,9 @@ void count_queries(const Found& found, std::span<const std::int64_t> ids,
         metrics =
             counted[r].metrics.of_query(label, ranked_labels, protocol.relevant(label, in_gallery));
         if (params.per_query && metrics.queries > 0) {
-          kept[q * results + r] = query_result(ids[q], label, ranked, ranked_labels, metrics);
+          QueryResult& one = kept[q * results + r];
+          one = query_result(ids[q], label, ranked, ranked_labels, metrics);
+          one.nearest_total = found.total_of(one.nearest, q, params.rerank[r], depths, params);
         }
       }
     }
@@ -274,8 +228,8 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
                              const Progress& progress) {
   check_arguments(grids, labels, params);
   expect_same_data(processes, grids, labels, params.roles);
-  const Protocol protocol = protocol_of(labels, params.roles);
-  const std::size_t largest_relevant = most_relevant(protocol, labels);
+  const RetrievalProtocol protocol(labels, params.roles);
+  const std::size_t largest_relevant = protocol.most_relevant(labels);
   if (largest_relevant == 0) {
     throw Error(params.roles.empty()
                     ? "every image is alone in its class, so there is nothing to find: check the "
@@ -306,6 +260,10 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
     for (std::size_t first = 0; first < group.ids.size(); first += at_once) {
       const auto block = std::span<const std::int64_t>(group.ids).subspan(
           first, std::min(at_once, group.ids.size() - first));
+      // One that has ended is noticed here, not after hours.
+      for (const std::string& word : processes.all_gather(progress.cancelled() ? kCancelled : "")) {
+        if (word == kCancelled) throw Error(ErrorKind::cancelled, "the evaluation was cancelled");
+      }
       const std::vector<std::int64_t> own = turns.own_of(block);
       const std::span<const std::int64_t> ids(own);
       const GridSelection queries(grids, ids);
@@ -320,11 +278,11 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
             [&](std::size_t done, std::size_t of) {
               progress(asked + done * block.size() / of, protocol.queries());
             },
-            [&] { return progress.cancelled(); });
+            // Several processes agree between two blocks.
+            [&] { return processes.size() == 1 && progress.cancelled(); });
         found.best = retriever.structural_candidates(queries, depths.looked_at(), itself, within);
       }
       count_queries(found, ids, labels, protocol, group.in_gallery, depths, params, counted);
-      processes.all_gather("");  // one that has ended is noticed now, not after hours
       asked += block.size();
       evaluation.rerank_seconds += watch.seconds();
       progress(asked, protocol.queries());

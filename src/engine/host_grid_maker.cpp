@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "diml/error.h"
 #include "models/grid_pooling.h"
+#include "models/no_numbers.h"
 
 namespace diml {
 namespace {

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "diml/network.h"
-#include "models/grid_maker.h"
 
 namespace diml {
 

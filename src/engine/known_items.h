@@ -13,7 +13,8 @@ namespace diml {
 // where nothing is new. Its grid stays.
 std::optional<ItemUpdate> words_update(const Item& there, const ImageToAdd& image);
 
-// What is not given stays as the item has it: an image that is embedded again keeps its words.
+// Copies the label and the metadata of the item into `item` where the image brings none: an image
+// that is embedded again keeps them.
 void keep_words(const Item& there, const ImageToAdd& image, NewItem& item);
 
 // In several transactions, so that a long list does not fill the memory.

@@ -59,8 +59,8 @@ Model load_own_model(const std::string& path) {
     return load_model(path);
   } catch (const Error& error) {
     if (fs::path(path).extension() == ".safetensors") throw;
-    throw with_context(error, "",
-                       " (weights of other kinds are brought in with 'diml weights import')");
+    throw Error(error.kind(), error.what() + std::string("; weights of other kinds are imported"),
+                "import_model");
   }
 }
 
@@ -124,7 +124,8 @@ std::string located_model(const std::string& path) {
   throw Error(ErrorKind::not_found,
               path +
                   ": there is no such model: name a .safetensors file or a TorchScript program, "
-                  "or fetch one with 'diml weights get resnet50'");
+                  "or fetch one",
+              "fetch_model");
 }
 
 OpenedNetwork open_network(const EmbeddingParams& params) {

@@ -30,7 +30,7 @@ std::string first_lines(const std::string& path, int wanted) {
 }  // namespace
 
 void run_program(const std::vector<std::string>& arguments, const std::string& folder,
-                 const std::string& remedy) {
+                 const std::string& remedy, const char* call) {
   const std::string complaints = folder + "/stderr";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -47,14 +47,14 @@ void run_program(const std::vector<std::string>& arguments, const std::string& f
   const int failed = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed == ENOENT)
-    throw Error(ErrorKind::unsupported, arguments[0] + " is not installed: " + remedy);
+    throw Error(ErrorKind::unsupported, arguments[0] + " is not installed: " + remedy, call);
   if (failed != 0) throw system_error(arguments[0] + " cannot be started", failed);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-    throw Error(ErrorKind::unsupported, arguments[0] + " is not installed: " + remedy);
+    throw Error(ErrorKind::unsupported, arguments[0] + " is not installed: " + remedy, call);
   }
   std::string command;
   for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + argument;

@@ -49,10 +49,12 @@ PcaOfPhotos pca_of_photos(Embedder& embedder, std::span<const std::string> paths
   const std::size_t wanted = std::min(params.cells, paths.size() * of_grid);
   if (wanted < params.dim) {
     throw Error(std::to_string(paths.size()) + " photos and " + std::to_string(wanted) +
-                " cells of them do not tell " + std::to_string(params.dim) +
+                " cells of them do not determine " + std::to_string(params.dim) +
                 " directions: take more of them, or fewer dimensions");
   }
-  std::vector<std::size_t> chosen;  // places among all photos: bad ones change nobody else's cells
+  // Places among all photos: a photo that cannot be read does not change which cells of the others
+  // are taken.
+  std::vector<std::size_t> chosen;
   std::vector<std::string> files;
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (quota_of(i, paths.size(), wanted) == 0) continue;

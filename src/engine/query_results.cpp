@@ -14,6 +14,7 @@ std::string to_bytes(const std::vector<QueryResult>& queries) {
   for (const QueryResult& query : queries) {
     message.put(query.image);
     message.put(query.nearest);
+    message.put(query.nearest_total);
     message.put(std::uint64_t{query.first_right});
     message.put(query.p_at_1);
     message.put(query.r_precision);
@@ -28,6 +29,7 @@ void add_queries(std::string_view bytes, std::vector<QueryResult>& queries) {
     QueryResult query;
     query.image = message.get<std::int64_t>();
     query.nearest = message.get<std::int64_t>();
+    query.nearest_total = message.get<float>();
     query.first_right = message.get<std::uint64_t>();
     query.p_at_1 = message.get<double>();
     query.r_precision = message.get<double>();

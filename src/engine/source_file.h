@@ -12,12 +12,12 @@ namespace diml {
 // Size and time of a file, without reading it: sha256 is "". None where there is no such file.
 std::optional<SourceFile> glance_at(const std::string& path);
 
-// The same with the hash. None where the file is not what `glance` says, or changes meanwhile: then
-// nobody knows which content the hash is of.
+// The same with the hash. None where size or time differ from `glance`, before or after
+// reading: the content of the hash is then not known.
 std::optional<SourceFile> source_of(const std::string& path, const SourceFile& glance);
 
-// Of bytes that came another way, where a file of this absolute path has the same: a later change
-// of the file is noticed. None where there is no such file.
+// Of bytes that were uploaded, where the file of this absolute path has the same bytes: a later
+// change of the file is then noticed. None where there is no such file.
 std::optional<SourceFile> source_of_bytes(const std::string& path, std::string_view bytes);
 
 enum class FileState : std::uint8_t {

@@ -60,8 +60,8 @@ ImagesBelow images_of(const std::string& folder, SyncPlan& plan) {
   return images_below(folder);
 }
 
-// The items of the folder, by their paths. An item with a relative path (from arrays) is one of them
-// only where its photo exists, or was compared with it before.
+// The items of the folder, by their paths. An item with a relative path (from arrays) is one of
+// them only where its photo exists, or was compared with it before.
 std::unordered_map<std::string, Item> items_of(const GridSnapshot& gallery,
                                                const std::vector<Photo>& photos,
                                                const std::string& given, SyncPlan& plan) {
@@ -82,8 +82,7 @@ std::unordered_map<std::string, Item> items_of(const GridSnapshot& gallery,
   return items;
 }
 
-// Whether it came to the end.
-bool compare_files(std::vector<Photo>& photos, int threads, const Progress& progress) {
+void compare_files(std::vector<Photo>& photos, int threads, const Progress& progress) {
   for (std::size_t first = 0; first < photos.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, photos.size() - first);
     parallel_for(count, 1, threads, [&](std::size_t begin, std::size_t end) {
@@ -94,9 +93,8 @@ bool compare_files(std::vector<Photo>& photos, int threads, const Progress& prog
       }
     });
     progress(first + count, photos.size());
-    if (progress.cancelled()) return false;
+    progress.stop_if_cancelled();
   }
-  return true;
 }
 
 class Planner {
@@ -244,10 +242,7 @@ SyncPlan plan_sync(const GridSnapshot& gallery, const std::string& folder, Metad
     if (const auto known = items.find(photo.place); known != items.end())
       photo.item = known->second;
   }
-  if (!compare_files(photos, params.threads, progress)) {
-    plan.cancelled = true;
-    return plan;
-  }
+  compare_files(photos, params.threads, progress);
   Planner planner(plan, metadata, params);
   for (const Photo& photo : photos) planner.plan(photo);
   planner.plan_removals(items, photos);

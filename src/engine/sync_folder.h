@@ -63,7 +63,6 @@ struct SyncPlan {
   std::size_t unread = 0;       // items whose files are there, but are no photos for this build
   std::size_t kept_labels = 0;  // differ from the name of the folder, and stay
   UnreadableImages unreadable;  // pictures in the folder that this build cannot read
-  bool cancelled = false;
 
   std::vector<ImageToEmbed> to_embed;
   std::vector<ItemUpdate> updates;

@@ -72,7 +72,7 @@ class Reader {
     } else if (key == "choice") {
       each(key, node, [&](const std::string& name, const YAML::Node& settings) {
         if (experiment_.choice) document_.fail(settings, "there are two choices: a table has one");
-        experiment_.choice = Choice{name, settings_in(document_, settings)};
+        experiment_.choice = ChosenRow{name, settings_in(document_, settings)};
       });
     } else if (key == "paper") {
       read_paper(node);

@@ -71,7 +71,7 @@ struct Column {
 
 // The last row of a table: the network and protocol with the best MAP@R in the other rows, trained
 // with these settings and evaluated on the test classes.
-struct Choice {
+struct ChosenRow {
   std::string name;
   Settings settings{};
 };
@@ -103,7 +103,7 @@ struct Experiment {
   Settings settings{};
   std::vector<Row> rows{};
   std::vector<Column> columns{};
-  std::optional<Choice> choice{};
+  std::optional<ChosenRow> choice{};
   std::map<PaperKey, MetricValues> paper{};
 };
 

@@ -1,16 +1,14 @@
 #include "network_results.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 #include "base/setting_text.h"
 #include "base/stopwatch.h"
 #include "diml/dataset.h"
 #include "diml/evaluate_dataset.h"
-#include "engine/calibrate.h"
+#include "engine/calibrate_dataset.h"
 #include "engine/embed_parts.h"
-#include "engine/embed_together.h"
 #include "protocol.h"
 
 namespace diml::experiments {
@@ -80,30 +78,23 @@ Dataset calibration_images(const Protocol& protocol, const RunParams& params) {
 }
 
 // The protocol with what the training classes choose; `chosen` gets it as numbers.
-std::optional<Protocol> calibrated(Protocol protocol, const std::string& model, bool projection,
-                                   const RunParams& params, const Progress::Cancelled& cancelled,
-                                   MetricValues& chosen) {
+Protocol calibrated(Protocol protocol, const std::string& model, bool projection,
+                    const RunParams& params, const Progress& until_cancelled,
+                    MetricValues& chosen) {
   const LabelledImages images = labelled_images(calibration_images(protocol, params));
-  ProcessGroup alone;
-  std::vector<EmbeddedFiles> embedded;
-  const std::array<std::size_t, 2> grids = {4, 7};
-  for (const std::size_t grid : grids) {
-    protocol.grid = grid;
-    Embedder embedder = open_embedder(model, projection, protocol, params);
-    std::optional<EmbeddedFiles> files =
-        embed_to_memory(alone, embedder, images.paths, {images.orientation, BadImages::stop},
-                        CellType::float32, Progress().with(cancelled));
-    if (!files) return {};
-    embedded.push_back(std::move(*files));
-  }
-  std::vector<CalibrationGrids> candidates;
-  for (std::size_t k = 0; k < grids.size(); ++k) {
-    candidates.push_back({grids[k], embedded[k].view()});
-  }
-  CalibrateParams how;
-  how.match.marginals = protocol.marginals;
-  how.threads = params.threads;
-  const Calibration best = calibrate(candidates, images.labels, how).chosen;
+  const auto open = [&](std::size_t grid) {
+    Protocol with_grid = protocol;
+    with_grid.grid = grid;
+    return open_embedder(model, projection, with_grid, params);
+  };
+  CalibrateDatasetParams calibrate;
+  calibrate.how.match.marginals = protocol.marginals;
+  calibrate.how.threads = params.threads;
+  const Calibration best =
+      calibrate_dataset(open, images, calibrate,
+                        {.on_embed = [&](std::size_t) { return until_cancelled; },
+                         .on_calibrate = until_cancelled})
+          .result.chosen;
   protocol.grid = best.grid;
   protocol.lambda = best.lambda;
   protocol.structural_weight = best.structural_weight;
@@ -118,8 +109,8 @@ std::optional<Protocol> calibrated(Protocol protocol, const std::string& model, 
   return protocol;
 }
 
-bool measure_retrieval(Embedder& embedder, const Dataset& data, const Results& results, int threads,
-                       const Progress::Cancelled& cancelled, const OnMeasurement& on_measurement) {
+void measure_retrieval(Embedder& embedder, const Dataset& data, const Results& results, int threads,
+                       const Progress& until_cancelled, const OnMeasurement& on_measurement) {
   Stopwatch watch;
   const LabelledImages images = labelled_images(data);
   EvaluateDatasetParams params;
@@ -131,17 +122,15 @@ bool measure_retrieval(Embedder& embedder, const Dataset& data, const Results& r
     on_measurement(*results[k], {retrieval_metrics(*results[k], evaluation), images.paths.size(),
                                  watch.restart()});
   };
-  const Progress until_cancelled = Progress().with(cancelled);
-  return evaluate_dataset(
-             embedder, images, params,
-             {.on_embed = until_cancelled, .on_evaluate = until_cancelled, .on_result = on_result})
-      .has_value();
+  evaluate_dataset(
+      embedder, images, params,
+      {.on_embed = until_cancelled, .on_evaluate = until_cancelled, .on_result = on_result});
 }
 
 void measure_parts(Embedder& embedder, const Dataset& data, const Results& results, int threads,
-                   const OnMeasurement& on_measurement) {
+                   const Progress& until_cancelled, const OnMeasurement& on_measurement) {
   const Stopwatch watch;
-  const PartGrids grids = embed_parts(embedder, data, {});
+  const PartGrids grids = embed_parts(embedder, data, {}, until_cancelled);
   const std::vector<PartMethod> methods =
       judge_parts(grids.grids.view(), grids.shape, grids.parts, grids.pairs,
                   {match_params(results.front()->protocol), threads});
@@ -175,31 +164,29 @@ Embedder open_embedder(const std::string& model, bool projection, const Protocol
 }
 
 // A calibrated result by itself: its grid is known only when its setting is chosen.
-static bool measure_calibrated(const std::string& model, bool projection, const Dataset& data,
+static void measure_calibrated(const std::string& model, bool projection, const Dataset& data,
                                const PlannedResult& planned, const RunParams& params,
-                               const Progress::Cancelled& cancelled,
+                               const Progress& until_cancelled,
                                const OnMeasurement& on_measurement) {
   MetricValues chosen;
-  const auto protocol = calibrated(planned.protocol, model, projection, params, cancelled, chosen);
-  if (!protocol) return false;
   PlannedResult own = planned;
-  own.protocol = *protocol;
+  own.protocol = calibrated(planned.protocol, model, projection, params, until_cancelled, chosen);
   Embedder embedder = open_embedder(model, projection, own.protocol, params);
   const auto report = [&](const PlannedResult&, const Measurement& measured) {
     Measurement with_choice = measured;
     with_choice.metrics.insert(chosen.begin(), chosen.end());
     on_measurement(planned, with_choice);
   };
-  return measure_retrieval(embedder, data, {&own}, params.threads, cancelled, report);
+  measure_retrieval(embedder, data, {&own}, params.threads, until_cancelled, report);
 }
 
-bool evaluate_network(const std::string& model, bool projection,
+void evaluate_network(const std::string& model, bool projection,
                       const std::vector<PlannedResult>& results, const RunParams& params,
-                      const Progress::Cancelled& cancelled, const OnMeasurement& on_measurement) {
+                      const Progress& until_cancelled, const OnMeasurement& on_measurement) {
   Results left;
   for (const PlannedResult& result : results) left.push_back(&result);
   while (!left.empty()) {
-    if (cancelled && cancelled()) return false;
+    until_cancelled.stop_if_cancelled();
     const PlannedResult& first = *left.front();
     const auto others = std::stable_partition(
         left.begin(), left.end(),
@@ -209,22 +196,18 @@ bool evaluate_network(const std::string& model, bool projection,
     const Dataset data = images_of(first.protocol.split, params);
     if (!first.protocol.setting.empty()) {
       for (const PlannedResult* result : group) {
-        if (!measure_calibrated(model, projection, data, *result, params, cancelled,
-                                on_measurement)) {
-          return false;
-        }
+        measure_calibrated(model, projection, data, *result, params, until_cancelled,
+                           on_measurement);
       }
       continue;
     }
     Embedder embedder = open_embedder(model, projection, first.protocol, params);
     if (first.metric_family == MetricFamily::parts) {
-      measure_parts(embedder, data, group, params.threads, on_measurement);
-    } else if (!measure_retrieval(embedder, data, group, params.threads, cancelled,
-                                  on_measurement)) {
-      return false;
+      measure_parts(embedder, data, group, params.threads, until_cancelled, on_measurement);
+    } else {
+      measure_retrieval(embedder, data, group, params.threads, until_cancelled, on_measurement);
     }
   }
-  return true;
 }
 
 }  // namespace diml::experiments

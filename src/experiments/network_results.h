@@ -21,9 +21,9 @@ Embedder open_embedder(const std::string& model, bool projection, const Protocol
                        const RunParams& params);
 
 // Measures all planned results of a network; protocols with the same grids share one embedding of
-// the images. Returns false where it was cancelled.
-bool evaluate_network(const std::string& model, bool projection,
+// the images. It can be cancelled; what is measured so far has been told.
+void evaluate_network(const std::string& model, bool projection,
                       const std::vector<PlannedResult>& results, const RunParams& params,
-                      const Progress::Cancelled& cancelled, const OnMeasurement& on_measurement);
+                      const Progress& until_cancelled, const OnMeasurement& on_measurement);
 
 }  // namespace diml::experiments

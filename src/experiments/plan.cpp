@@ -166,7 +166,7 @@ class Planner {
   // By MAP@R, which counts all neighbours: on few classes P@1 is close to 100 and depends on a
   // handful of photos.
   void add_choice(const Experiment& experiment) {
-    const Choice& choice = *experiment.choice;
+    const ChosenRow& choice = *experiment.choice;
     const std::string name = experiment.name + ", " + choice.name;
     const Row* best_row = nullptr;
     const Column* best_column = nullptr;

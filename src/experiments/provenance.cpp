@@ -70,7 +70,7 @@ std::string projection_of(const Row& row, const Settings& settings) {
   return row.projection + " " + value_or(merged(settings, row.settings), "model.dim", "128");
 }
 
-Row chosen_row(Row row, const Choice& choice) {
+Row chosen_row(Row row, const ChosenRow& choice) {
   row.settings = merged(row.settings, choice.settings);
   return row;
 }

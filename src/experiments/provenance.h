@@ -16,7 +16,7 @@ std::string run_name(const NetworkSpec& network);
 std::string projection_of(const Row& row, const Settings& settings);
 
 // The best row with the settings of the choice, the best column on the test classes.
-Row chosen_row(Row row, const Choice& choice);
+Row chosen_row(Row row, const ChosenRow& choice);
 Column chosen_column(Column column);
 
 bool has_network(const Result& result, NetworkSpec network);

@@ -157,7 +157,7 @@ void check_trainings(const Plan& plan) {
 #endif
 }
 
-bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks) {
+void execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks) {
   const NetworkSpec& network = run.network;
   const std::string folder = params.runs + "/" + run.name;
   std::optional<Lock> lock;
@@ -169,7 +169,7 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
   } else {
     lock.emplace(folder);
     const RunState state = train_network(network.settings, folder, hooks.train);
-    if (!state.finished) return false;
+    if (!state.finished) throw Error(ErrorKind::cancelled, run.name + ": the training was ended");
     model = folder + "/best.safetensors";
     if (!fs::exists(model)) {
       throw Error(ErrorKind::not_found, model + ": is missing: remove the folder to train again");
@@ -204,8 +204,8 @@ bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hoo
                  result);
     if (hooks.on_result) hooks.on_result(result);
   };
-  return evaluate_network(model, network.trained || !network.projection.empty(), run.results,
-                          params, hooks.train.cancelled, write);
+  evaluate_network(model, network.trained || !network.projection.empty(), run.results, params,
+                   Progress().with(hooks.train.cancelled), write);
 }
 
 }  // namespace diml::experiments

@@ -81,9 +81,9 @@ struct RunHooks {
   std::function<void(const Result&)> on_result{};
 };
 
-// Trains the network, or resumes its training, and writes its results. Returns false where it was
-// cancelled.
-bool execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks);
+// Trains the network, or resumes its training, and writes its results. It can be cancelled:
+// results and checkpoints that are there stay.
+void execute(const PlannedRun& run, const RunParams& params, const RunHooks& hooks);
 
 // A child process.
 struct Job {

@@ -231,8 +231,8 @@ std::string dataset_title(const std::string& dataset) {
 
 std::vector<ResultTable> read_tables(const std::string& results, const std::string& experiments) {
   if (!fs::is_directory(results)) {
-    throw Error(ErrorKind::not_found,
-                results + ": no such folder; `diml experiments run` writes the results");
+    throw Error(ErrorKind::not_found, results + ": no such folder: run the experiments",
+                "run_experiments");
   }
   std::vector<ResultTable> tables;
   std::vector<std::string> datasets = folders_in(results);
@@ -258,8 +258,8 @@ std::vector<ResultTable> read_tables(const std::string& results, const std::stri
     }
   }
   if (tables.empty()) {
-    throw Error(ErrorKind::not_found,
-                results + ": has no results; `diml experiments run` writes them");
+    throw Error(ErrorKind::not_found, results + ": has no results: run the experiments",
+                "run_experiments");
   }
   return tables;
 }

@@ -164,7 +164,7 @@ Explanation explanation_from_json(std::string_view text) {
   try {
     return parsed(Json::parse(text));
   } catch (const nlohmann::json::exception& error) {
-    throw Error(std::string("is not an explanation as written by 'diml explain': ") + error.what());
+    throw Error(std::string("is not the JSON of an explanation: ") + error.what());
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace diml::explained {
 
-// Cairo writes the outlines of glyphs into SVG: nobody can search, edit or restyle such text. So
+// Cairo writes the outlines of glyphs into SVG: such text cannot be searched, edited or restyled. So
 // text goes into elements of its own, which are put into Cairo's file when it is finished.
 
 // One line of text as an element; in points, as the file's view box.

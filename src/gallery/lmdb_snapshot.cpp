@@ -15,8 +15,9 @@ LmdbSnapshot::LmdbSnapshot(std::shared_ptr<Environment> environment, const GridF
       format_(format) {}
 
 void LmdbSnapshot::refuse_missing(std::int64_t id) const {
-  throw Error(ErrorKind::not_found, environment_->folder() + ": has no item " + std::to_string(id) +
-                                        ": 'diml index info' shows which ids exist");
+  throw Error(ErrorKind::not_found,
+              environment_->folder() + ": has no item " + std::to_string(id) + ": list them",
+              "list_items");
 }
 
 std::uint64_t LmdbSnapshot::revision() const { return number_of(transaction_, kRevision); }

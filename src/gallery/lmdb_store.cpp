@@ -157,8 +157,8 @@ std::shared_ptr<LmdbStore> LmdbStore::create(const std::string& folder, const Gr
 std::shared_ptr<LmdbStore> LmdbStore::open(const std::string& folder, StoreAccess access) {
   std::error_code failed;
   if (!fs::exists(folder + "/data.mdb", failed)) {
-    throw Error(ErrorKind::not_found,
-                folder + ": there is no gallery: 'diml index build " + folder + "' makes one");
+    throw Error(ErrorKind::not_found, folder + ": there is no gallery: create one",
+                "create_gallery");
   }
   auto environment = Environment::open(folder, access, Environment::Wanted::existing);
   const Transaction transaction(environment, StoreAccess::read);

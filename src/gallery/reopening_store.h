@@ -14,7 +14,7 @@ namespace diml::gallery {
 // A store that opens itself again where its folder was moved or replaced (errors whose parameter is
 // "reopen"): the call that notices it changes nothing and throws out_of_resources; the next one
 // works, on what is there now. Revisions go on from those of the old folder, and nothing is known
-// of the changes between, so that whoever follows the store reads everything again.
+// of the changes between, so that users of the store read everything again.
 class ReopeningStore final : public GridStore {
  public:
   using Open = std::function<std::shared_ptr<GridStore>()>;

@@ -100,6 +100,7 @@ class Verifier {
       ++result_.items;
       if (result_.items % kBetweenReports == 0 || result_.items == count) {
         progress_(result_.items, count);
+        progress_.stop_if_cancelled();
       }
     }
   }

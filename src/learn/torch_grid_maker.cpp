@@ -7,6 +7,7 @@
 #include "device.h"
 #include "diml/error.h"
 #include "diml/learn/measure.h"
+#include "models/no_numbers.h"
 #include "pixels.h"
 #include "torch_error.h"
 

@@ -6,7 +6,7 @@
 #include <torch/torch.h>
 
 #include "diml/embedding.h"
-#include "models/grid_maker.h"
+#include "diml/network.h"
 
 namespace diml::learn {
 

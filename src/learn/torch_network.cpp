@@ -188,8 +188,10 @@ class ScriptNetwork final : public TorchNetwork {
       module_.to(type_of(params.precision));  // before freezing: then its arrays are constants
       module_ = torch::jit::freeze(module_);
     } catch (const std::exception& error) {
-      throw Error(path + ": is not a TorchScript program that can be loaded: " + one_line(error) +
-                  " (import plain weights with 'diml weights import')");
+      throw Error(ErrorKind::bad_input,
+                  path + ": is not a TorchScript program that can be loaded: " + one_line(error) +
+                      "; plain weights are imported",
+                  "import_model");
     }
   }
 

@@ -17,7 +17,7 @@ PriorReport fit_affine(MatrixView plan, GridShape source, GridShape target);
 std::vector<double> affine_penalties(const AffineMap& map, GridShape source, GridShape target,
                                      double sigma);
 
-// The shape of a grid of that many cells. Throws where a prior needs it and nobody gave it.
+// The shape of a grid of that many cells. Throws where a prior needs it and none is given.
 GridShape shape_for_prior(GridShape given, std::size_t cells, const char* side);
 
 }  // namespace diml

@@ -79,8 +79,10 @@ void check(const Calibration& calibration) {
       within(calibration.structural_weight, 0.0, 1000.0)) {
     return;
   }
-  throw Error(ErrorKind::damaged, "the calibration is out of range: " + setting_text(calibration) +
-                                      "; 'diml calibrate' makes a new one");
+  throw Error(ErrorKind::damaged,
+              "the calibration is out of range: " + setting_text(calibration) +
+                  "; calibrate the model again",
+              "calibrate");
 }
 
 }  // namespace

@@ -99,31 +99,31 @@ std::string fingerprint(const std::string& path) {
 
 Model import_model(const std::string& path, const ImportParams& params) {
   Weights weights = read_weights(path);
+  // These name the file in their messages; what follows does not.
+  const bool is_own = weights.metadata.contains("diml.architecture");
+  Model model = is_own ? load_model(path) : Model();
+  const std::string origin = is_own ? "" : fingerprint(path);
   try {
-    Model model;
-    if (weights.metadata.contains("diml.architecture")) {
-      model = load_model(path);  // in our format already: only the overrides are new
-    } else if (weights.tensors.contains("bn_conv1/gamma")) {
+    if (!is_own && weights.tensors.contains("bn_conv1/gamma")) {
       model.tensors = from_keras(weights.tensors);
       model.stride = StridePlace::in_1x1;
       model.epsilon = 1.001e-5;
       model.preprocessing.channels = ChannelOrder::bgr;
       model.preprocessing.mean = {103.939F, 116.779F, 123.68F};
       model.preprocessing.deviation = {1.0F, 1.0F, 1.0F};
-      model.provenance = "Keras weights from " + fingerprint(path);
-    } else {
+      model.provenance = "Keras weights from " + origin;
+    } else if (!is_own) {
       model.tensors = from_torch(std::move(weights.tensors));
-      model.provenance = "PyTorch weights from " + fingerprint(path);
+      model.provenance = "PyTorch weights from " + origin;
     }
     if (params.stride) model.stride = *params.stride;
     from_text(params.preprocessing, model.preprocessing);
     model.architecture = recognised(model);
     check_tensors(model);
-    return model;
   } catch (const Error& error) {
-    if (std::string_view(error.what()).starts_with(path)) throw;
     throw with_context(error, path + ": ");
   }
+  return model;
 }
 
 }  // namespace diml

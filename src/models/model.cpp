@@ -68,7 +68,8 @@ Model load_model(const std::string& path) {
     const auto get = [&](const char* name) -> const std::string& {
       const auto found = weights.metadata.find(kPrefix + name);
       if (found == weights.metadata.end()) {
-        throw Error("does not name its architecture: import it with 'diml weights import'");
+        throw Error(ErrorKind::bad_input, "does not name its architecture: import it",
+                    "import_model");
       }
       return found->second;
     };

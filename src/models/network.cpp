@@ -4,7 +4,6 @@
 
 #include "base/random.h"
 #include "base/stopwatch.h"
-#include "models/grid_maker.h"
 
 namespace diml {
 

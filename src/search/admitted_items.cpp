@@ -23,8 +23,7 @@ void append_admitted(const Filter& filter, const GridSnapshot& snapshot, std::in
   const bool label_is_all = of_label.size() == filter.conditions().size();
   std::size_t looked_at = 0;
   snapshot.visit(first, [&](std::int64_t id, std::string_view label, const void*) {
-    if (++looked_at % kBetweenLooks == 0 && progress.cancelled())
-      throw Error(ErrorKind::out_of_resources, "the reading of the items was cancelled");
+    if (++looked_at % kBetweenLooks == 0) progress.stop_if_cancelled();
     const bool fits = of_label.empty() || std::all_of(of_label.begin(), of_label.end(),
                                                       [text = std::string(label)](const auto& one) {
                                                         return holds(one, text);

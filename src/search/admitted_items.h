@@ -15,7 +15,7 @@ namespace diml {
 class AdmittedItems {
  public:
   // Ascending. Null where another thread has brought the list past this snapshot: take a new one.
-  // Throws an Error of out_of_resources where progress.cancelled() between two items.
+  // Cancelled between two items.
   IdList of(const Filter& filter, const GridSnapshot& snapshot, const Progress& progress = {});
 
  private:

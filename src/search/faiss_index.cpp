@@ -181,6 +181,7 @@ constexpr std::size_t kAddedAtOnce = 1'000;
 void add_all(faiss::Index& index, VectorsView vectors, const Progress& progress) {
   progress(0, vectors.count);
   for (std::size_t first = 0; first < vectors.count; first += kAddedAtOnce) {
+    progress.stop_if_cancelled();
     const std::size_t some = std::min(kAddedAtOnce, vectors.count - first);
     index.add(static_cast<std::int64_t>(some), vectors.data + first * vectors.dim);
     progress(first + some, vectors.count);
@@ -237,25 +238,26 @@ std::unique_ptr<ApproximateIndex> build_index(IndexKind kind, VectorsView vector
 
 std::unique_ptr<ApproximateIndex> load_index(const std::string& path) {
   FileReader reader(path);
-  const std::string damaged = path + ": is damaged: 'diml index cache' makes a new one";
-  if (!reader.is_intact()) throw Error(ErrorKind::damaged, damaged);
+  const std::string damaged = path + ": is damaged: build a new one";
+  if (!reader.is_intact()) throw Error(ErrorKind::damaged, damaged, "build_index");
   Head head;
   reader(&head, sizeof(head), 1);
   if (head.magic != kMagic || head.kind > static_cast<std::uint64_t>(IndexKind::ivf_pq)) {
-    throw Error(path + ": is no index of this diml: 'diml index cache' makes a new one");
+    throw Error(ErrorKind::bad_input, path + ": is no index of this version: build a new one",
+                "build_index");
   }
   std::vector<std::int64_t> ids(head.count);
   reader(ids.data(), sizeof(std::int64_t), ids.size());
   try {
     std::unique_ptr<faiss::Index> index(faiss::read_index(&reader));
     if (index->ntotal != static_cast<std::int64_t>(ids.size())) {
-      throw Error(ErrorKind::damaged, damaged);
+      throw Error(ErrorKind::damaged, damaged, "build_index");
     }
     return std::make_unique<FaissIndex>(static_cast<IndexKind>(head.kind),
                                         IndexOrigin{head.birth, head.revision}, std::move(ids),
                                         std::move(index));
   } catch (const faiss::FaissException&) {
-    throw Error(ErrorKind::damaged, damaged);
+    throw Error(ErrorKind::damaged, damaged, "build_index");
   }
 }
 

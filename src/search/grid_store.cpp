@@ -112,7 +112,10 @@ StoredVectors GridSnapshot::vectors(std::int64_t first, const Progress& progress
     all.globals.resize(all.globals.size() + dim);
     std::memcpy(&all.globals[all.ids.size() * dim], global, dim * sizeof(float));
     all.ids.push_back(id);
-    if (all.ids.size() % kBetweenReports == 0) progress(all.ids.size(), count);
+    if (all.ids.size() % kBetweenReports == 0) {
+      progress(all.ids.size(), count);
+      progress.stop_if_cancelled();
+    }
     return true;
   });
   return all;

@@ -50,13 +50,14 @@ std::vector<std::int64_t> kmeans(VectorsView vectors, const KMeansParams& params
   std::vector<std::int64_t> cluster(vectors.count, -1);
 
   for (int iteration = 0; iteration < params.iterations; ++iteration) {
+    progress.stop_if_cancelled();
     const std::vector<float> targets =
         with_dimension({centres.data(), params.clusters, dim}, [dim](const float* centre) {
           return -0.5f * std::inner_product(centre, centre + dim, centre, 0.0f);
         });
     const Ranking nearest =
         make_exact_source({targets.data(), params.clusters, dim + 1}, params.threads)
-            ->nearest({points_view, 1});
+            ->nearest({points_view, 1, {}, nullptr, {}, progress});
     const bool unchanged = nearest.ids == cluster;
     cluster = nearest.ids;
     progress(static_cast<std::size_t>(iteration) + 1, static_cast<std::size_t>(params.iterations));

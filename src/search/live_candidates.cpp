@@ -52,7 +52,8 @@ LiveCandidates::LiveCandidates(BaseSource base, const GridSnapshot& snapshot, in
     if (!changes) {
       throw Error(ErrorKind::conflict,
                   std::string("the ") + base_.source->name() +
-                      " index is out of date: make a new one, or search without it");
+                      " index is out of date: build a new one, or search without it",
+                  "build_index");
     }
     take_in(snapshot, *changes);
   }

@@ -25,16 +25,14 @@ Candidates exact(const GridStore&, const GridSnapshot& snapshot, int threads) {
 Candidates index(const GridStore& store, const GridSnapshot& snapshot, int threads) {
   const std::string path = index_file(store.name());
   if (!std::filesystem::exists(path)) {
-    throw Error(ErrorKind::not_found, store.name() +
-                                          ": has no index: make one with 'diml index "
-                                          "cache " +
-                                          store.name() + "'");
+    throw Error(ErrorKind::not_found, store.name() + ": has no index: build one", "build_index");
   }
   std::shared_ptr<const ApproximateIndex> loaded = load_index(path);
   const IndexOrigin origin = loaded->origin();
   if (origin.birth != snapshot.birth() || origin.revision > snapshot.revision()) {
     throw Error(ErrorKind::conflict,
-                store.name() + ": its index was made of another gallery: make a new one");
+                store.name() + ": its index was made of another gallery: build a new one",
+                "build_index");
   }
   return std::make_shared<LiveCandidates>(BaseSource{std::move(loaded), origin.revision, {}},
                                           snapshot, threads);
@@ -66,8 +64,8 @@ Candidates own_source(const MakeSource& make, const GridStore& store, const Grid
 
 bool always() { return true; }
 
-// Whether this program makes the base again when it has changed much. An index on disk is made
-// again by `diml index cache`.
+// Whether this program makes the base again when it has changed much. An index on disk is built
+// again by its owner.
 enum class Base : std::uint8_t { remade, kept };
 
 struct Source {

@@ -59,8 +59,8 @@ std::optional<std::string> label_of(const Item& item) {
 
 JsonText metadata_of(const Item& item) {
   if (!item.metadata.starts_with('{') || !nlohmann::json::accept(item.metadata)) {
-    throw Error(ErrorKind::damaged, "item " + std::to_string(item.id) +
-                                        " is damaged: 'diml index verify' lists all damaged items");
+    throw Error(ErrorKind::damaged,
+                "item " + std::to_string(item.id) + " is damaged: verify the gallery", "verify");
   }
   return {item.metadata};
 }

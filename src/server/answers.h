@@ -466,6 +466,7 @@ struct GalleryAnswer {
   bool exact = false;
   double crop = 1.0;
   std::vector<LabelAnswer> labels;
+  std::vector<std::string> marginals;
   DefaultsAnswer defaults;
   LimitsAnswer limits;
   std::string version;
@@ -484,6 +485,7 @@ struct GalleryAnswer {
     fields("exact", exact, "Whether there is exact transport");
     fields("crop", crop, "Side of the network's crop over the photo's short side; 1 if unknown");
     fields("labels", labels);
+    fields("marginals", marginals, "The rules of marginals");
     fields("defaults", defaults);
     fields("limits", limits);
     fields("version", version);

@@ -7,8 +7,8 @@
 
 namespace diml::server {
 
-// The memory for the bodies of all requests. A client may have twice of what is left, so that there
-// is always room for one who has nothing yet.
+// The memory for the bodies of all requests. A client may hold at most twice the memory that is
+// still free, so that a client without a request always finds some.
 class BodyRooms {
  public:
   explicit BodyRooms(std::size_t most) : most_(most) {}

@@ -5,12 +5,12 @@
 
 namespace diml::server {
 
-// Throws the Refusal of a request whose patience is over: its client is gone, its time is up, or
-// the server ends.
+// Throws a Refusal where the request has no time left: its client has disconnected, its deadline is
+// over, or the server ends.
 void expect_patience(const Patience& patience);
 
-// Of the library's work for a request: cancelled where its patience is over. patience must outlive
-// it.
+// A Progress for the library's work on a request: cancelled in the same cases. patience must
+// outlive it.
 Progress progress_of(const Patience& patience);
 
 }  // namespace diml::server

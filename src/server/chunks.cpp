@@ -10,8 +10,7 @@ namespace diml::server {
 namespace {
 
 constexpr std::size_t kMostSizeLine = 4096;
-// These say where a request ends, for whom it is or who may: after the body it is too late for
-// them.
+// Headers about the end of a request, its host and its rights: they must not come after the body.
 constexpr std::array kNotInTrailers = {"authorization",
                                        "connection",
                                        "content-encoding",

@@ -8,15 +8,15 @@
 
 namespace diml::server {
 
-// A body in chunks, by the letter of RFC 9112, section 7.1. Whatever another reader might
-// understand in a second way (a line without its CR, a size with a sign, an extension with a line
-// break, a trailer that says a length) is refused: behind it a second request could hide.
+// A chunked body, read strictly as RFC 9112, section 7.1, defines it. Input that another HTTP
+// reader might interpret differently (a line without its CR, a size with a sign, an extension with
+// a line break, a trailer that gives a length) is refused: it could hide a second request.
 class ChunkReader {
  public:
   explicit ChunkReader(const ServerLimits& limits) : limits_(limits) {}
 
   // Appends data to body and returns how many bytes it has consumed: all of them, unless the body
-  // ends before. Throws Refusal; the reader is never whole after that.
+  // ends before. Throws Refusal; the reader cannot be used after that.
   std::size_t take(std::string_view bytes, std::string& body);
 
   bool is_whole() const { return state_ == State::whole; }

@@ -7,8 +7,8 @@
 
 namespace diml::server {
 
-// How many seconds of computing each client has used lately: what is ten seconds old counts for
-// about a third. Not for several threads at once.
+// How many seconds of computing each client has used recently: a second that was used ten seconds
+// ago counts as about a third. Not for several threads at once.
 class ClientUse {
  public:
   double of(const std::string& client, Clock::time_point now = Clock::now()) const;

@@ -44,8 +44,8 @@ auto explained(Service& service, const Call& call, const PairRequest& asked, Ans
       return answer(explain(view[0], view[1], match, asked.weights));
     });
   }
-  const GridSet source = service.grid_of(call, std::move(both.source));
-  const GridSet target = service.grid_of(call, std::move(both.target));
+  SubjectGrid source = service.grid_of(call, std::move(both.source));
+  SubjectGrid target = service.grid_of(call, std::move(both.target));
   return service.work(call, [&] {
     return answer(explain(source.view()[0], target.view()[0], match, asked.weights));
   });

@@ -67,7 +67,7 @@ GridSet EmbedQueue::embed(const Patience& patience, std::vector<Crop> crops) {
   return grids;
 }
 
-// One photo of each client, then the second of each: whoever sends many does not keep out others.
+// One photo of each client, then a second of each: a client that sends many does not delay others.
 std::vector<std::shared_ptr<EmbedQueue::Photo>> EmbedQueue::next_batch() {
   std::vector<std::shared_ptr<Photo>> batch;
   batch.reserve(embedder_->params().batch);

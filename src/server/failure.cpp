@@ -37,6 +37,7 @@ int status_of(ErrorKind kind) {
     case ErrorKind::conflict:
       return 409;
     case ErrorKind::out_of_resources:
+    case ErrorKind::cancelled:
       return kBusy;
     case ErrorKind::damaged:
     case ErrorKind::internal:

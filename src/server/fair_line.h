@@ -12,8 +12,8 @@
 
 namespace diml::server {
 
-// What waits, by client: a client that sends a thousand requests waits behind itself. Not for
-// several threads at once.
+// A queue for each client, served in turn: the many requests of one client delay that client alone.
+// Not for several threads at once.
 template <class T>
 class FairLine {
  public:

@@ -329,7 +329,7 @@ void Front::take_back(std::unique_ptr<Visit> visit) {
   put(std::move(visit));
 }
 
-// Watched once: then it is in nobody's way until it is put again.
+// EPOLLONESHOT: the socket gives one event, and no more until it is put again.
 void Front::put(std::unique_ptr<Visit> visit) {
   const std::uint64_t id = visit->id;
   const int socket = visit->connection.socket();

@@ -41,10 +41,11 @@ class FrontOwner {
   virtual void note_open(std::size_t connections) = 0;
 };
 
-// One thread that has all connections that wait for their clients: for a request, for the rest of
-// it, for an answer to be taken. So a slow client costs a file and no thread. Where all places are
-// taken, whoever has waited longest goes first, of the address with the most connections. Where
-// requests in progress take all places, a few more are there for heads that ask for monitoring.
+// One thread that holds all connections that wait for their clients: for a request, for the rest of
+// one, or for an answer to be received. So a slow client costs a socket and no thread. Where all
+// places are taken, the address with the most connections loses the one that has waited longest.
+// Where requests in progress take all places, a few more are kept for heads that ask for
+// monitoring.
 class Front {
  public:
   Front(const Listener& listener, const ServerLimits& limits, FrontOwner& owner);
@@ -57,7 +58,7 @@ class Front {
 
   // Accepts no more; returns when all requests that have begun to arrive were handed over.
   void stop_receiving();
-  // Returns when all answers were sent, or given up. Nothing is taken back after it.
+  // Returns when all answers were sent, or given up. It accepts no connection after that.
   void finish();
 
  private:

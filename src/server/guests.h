@@ -8,11 +8,11 @@
 
 namespace diml::server {
 
-// How many connections are open, by the address that they come from.
+// Counts the open connections by the address of the client.
 class Guests {
  public:
-  // Whose connections are counted together: an address of IPv4, the network (/64) of an address of
-  // IPv6, because whoever has one of its addresses has all of them.
+  // Connections of one party are counted together: of an IPv4 address, or of an IPv6 network (/64),
+  // because a client that has one address of such a network has all of them.
   static std::string party_of(const std::string& address);
 
   // A place that is given back when the pointer ends.

@@ -81,6 +81,7 @@ Answered<GalleryAnswer> about_gallery(Service& service, const Call& call, const 
   for (const auto& [label, count] : service.catalogue.labels(*snapshot)) {
     answer.labels.push_back({label.empty() ? std::nullopt : std::optional(label), count});
   }
+  for (const MarginalRule rule : kMarginalRules) answer.marginals.push_back(name_of(rule));
   answer.defaults = {name_of(params.match.marginals),
                      params.match.transport.lambda,
                      name_of(params.match.prior),

@@ -22,8 +22,8 @@ namespace {
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 
-// Of answers that no browser shows as a page; the page has a policy of its own. Answers belong to
-// this origin: what others may read is said by CORS.
+// Headers of answers that no browser shows as a page; the page has its own policy. Answers are for
+// this origin; CORS headers allow others to read them.
 constexpr std::array<std::pair<const char*, const char*>, 5> kEveryAnswer = {{
     {"X-Content-Type-Options", "nosniff"},
     {"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},

@@ -55,9 +55,14 @@ class WatchedByte {
 JsonTree parse_object(std::string_view text, const Patience& patience) {
   // Before parsing: the library's own way to look at depth visits all elements of an array again
   // after each object in it.
-  if (const auto excess = excess_of(text, kBodyLimits, progress_of(patience))) {
-    throw Refusal(422, "the JSON " + *excess);
+  std::optional<std::string> excess;
+  try {
+    excess = excess_of(text, kBodyLimits, progress_of(patience));
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::cancelled) expect_patience(patience);
+    throw;
   }
+  if (excess) throw Refusal(422, "the JSON " + *excess);
   JsonTree json;
   try {
     json = JsonTree::parse(WatchedByte(text.data(), patience),

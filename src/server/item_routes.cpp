@@ -47,7 +47,7 @@ Answered<ItemsAnswer> list_items(Service& service, const Call& call, const ListR
 
 Answered<ItemAnswer> get_item(Service& service, const Call& call, const NoFields&) {
   const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
-  service.expect_item(*snapshot, call.id);
+  expect_item(*snapshot, call.id);
   return Answered(answer_of(snapshot->item(call.id)));
 }
 
@@ -124,7 +124,7 @@ Answered<ItemAnswer> update_item(Service& service, const Call& call, const Updat
   if (!asked.label && asked.metadata == nullptr) {
     throw Refusal(400, "there is nothing to change: send 'label', 'metadata' or both");
   }
-  service.expect_item(*service.gallery->snapshot(), call.id);
+  expect_item(*service.gallery->snapshot(), call.id);
   ItemUpdate update{.id = call.id, .label = asked.label};
   if (asked.metadata != nullptr) update.metadata = metadata_in(*asked.metadata);
   return Answered(service.write(call, [gallery = service.gallery, update] {
@@ -134,7 +134,7 @@ Answered<ItemAnswer> update_item(Service& service, const Call& call, const Updat
 }
 
 Answered<DeletedAnswer> delete_item(Service& service, const Call& call, const NoFields&) {
-  service.expect_item(*service.gallery->snapshot(), call.id);
+  expect_item(*service.gallery->snapshot(), call.id);
   return Answered(service.write(call, [gallery = service.gallery, id = call.id] {
     gallery->remove({&id, 1});  // not_found if another client was faster
     return DeletedAnswer{id, gallery->snapshot()->size()};

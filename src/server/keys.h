@@ -13,8 +13,8 @@
 
 namespace diml::server {
 
-// The tokens, and who has shown wrong ones. A client that has shown many may try one a second; the
-// tokens that it has shown rightly before still work meanwhile. From any thread.
+// The tokens, and the clients that sent wrong ones. A client that sent many wrong ones may try one
+// a second; tokens that it sent correctly before still work meanwhile. From any thread.
 class Keys {
  public:
   // Throws Error where names or secrets are wrong.
@@ -33,7 +33,7 @@ class Keys {
 
  private:
   struct Key {
-    std::string hash;  // of the secret: compared in constant time whatever its length is
+    std::string hash;  // of the secret: so that the comparison takes the same time for any length
     Holder holder;
   };
   using Ring = std::vector<Key>;

@@ -82,7 +82,7 @@ std::string peer_in(const sockaddr_storage& address) {
   throw Error(kind, path + ": cannot be served: " + why, "socket");
 }
 
-// A file that a server has left behind when it was killed is removed; one that is served is not.
+// The socket file of a server that was killed is removed; that of a running server stays.
 void expect_free(const std::string& path, const sockaddr_un& address) {
   struct stat about {};
   if (::lstat(path.c_str(), &about) != 0) return;
@@ -180,7 +180,7 @@ Listener::Arrival Listener::accept() const {
     case EINVAL:  // the socket was shut down
       listen_again();
       break;
-    default:  // nobody, or a client that has disconnected already
+    default:  // no client, or one that has disconnected already
       break;
   }
   return {Came::nobody};

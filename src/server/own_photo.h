@@ -10,7 +10,7 @@
 
 namespace diml::server {
 
-// What a client may learn of an item's file before it is read: changes with every new content.
+// A tag for the file of an item, made without reading it; it changes with the file's content.
 // Nothing where the path is not that of a regular file within the limits.
 std::optional<std::string> version_of_file(const std::string& path, const ServerLimits& limits);
 

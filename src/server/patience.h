@@ -26,7 +26,7 @@ struct Patience {
   Clock::time_point deadline{};
   std::function<bool()> client_is_gone{};
   std::function<bool()> server_ends{};  // its grace for running requests is over
-  std::string client{};                 // whose turn it uses up: an address
+  std::string client{};                 // whose turn it takes: an address
 
   bool is_over() const {
     return Clock::now() >= deadline || (server_ends && server_ends()) ||

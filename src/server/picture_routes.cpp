@@ -21,7 +21,7 @@ std::string tag_of(const GridSnapshot& snapshot, std::int64_t id, const std::str
 
 Reply get_thumbnail(Service& service, const Call& call, const NoFields&) {
   const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
-  service.expect_item(*snapshot, call.id);
+  expect_item(*snapshot, call.id);
   const std::string tag = tag_of(*snapshot, call.id, "");
   Reply reply = picture_reply(tag);
   if (call.known_tag == tag) {
@@ -40,7 +40,7 @@ Reply get_thumbnail(Service& service, const Call& call, const NoFields&) {
 // may name.
 Reply get_photo(Service& service, const Call& call, const NoFields& nothing) {
   const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
-  service.expect_item(*snapshot, call.id);
+  expect_item(*snapshot, call.id);
   if (service.params.originals == Originals::shown) {
     const std::string path = snapshot->item(call.id).path;
     const ServerLimits& limits = service.params.limits;

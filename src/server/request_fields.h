@@ -34,7 +34,7 @@ constexpr std::size_t kMostConditions = 32;
 constexpr std::size_t kLongestCondition = 16384;
 
 template <class Value>
-struct Choice {
+struct NamedValue {
   const char* word;
   Value value;
 };
@@ -61,7 +61,7 @@ class RequestReader {
   void number(const char* name, double& value, Range<double> range, const char* meaning);
   void number(const char* name, float& value, Range<double> range, const char* meaning);
   template <class Value>
-  void choice(const char* name, Value& value, const std::vector<Choice<Value>>& choices,
+  void choice(const char* name, Value& value, const std::vector<NamedValue<Value>>& choices,
               const char* meaning);
   void text(const char* name, std::string& value, std::size_t longest, const char* meaning);
   // A list of texts, a JSON list within text (query strings), or one condition.
@@ -126,7 +126,7 @@ class FieldDescriber {
   void number(const char* name, double value, Range<double> range, const char* meaning);
   void number(const char* name, float value, Range<double> range, const char* meaning);
   template <class Value>
-  void choice(const char* name, Value value, const std::vector<Choice<Value>>& choices,
+  void choice(const char* name, Value value, const std::vector<NamedValue<Value>>& choices,
               const char* meaning);
   void text(const char* name, const std::string& value, std::size_t longest, const char* meaning);
   void conditions(const char* name, const Filter& value, const char* meaning);
@@ -154,14 +154,14 @@ std::optional<std::int64_t> id_in(const Json& subject, const std::string& name);
 
 template <class Value>
 void RequestReader::choice(const char* name, Value& value,
-                           const std::vector<Choice<Value>>& choices, const char*) {
+                           const std::vector<NamedValue<Value>>& choices, const char*) {
   std::string words;
-  for (const Choice<Value>& one : choices) {
+  for (const NamedValue<Value>& one : choices) {
     words += (words.empty() ? "" : ", ") + std::string(one.word);
   }
   const std::string* given = word(name, words);
   if (given == nullptr) return;
-  for (const Choice<Value>& one : choices) {
+  for (const NamedValue<Value>& one : choices) {
     if (*given == one.word) {
       value = one.value;
       return;
@@ -172,10 +172,10 @@ void RequestReader::choice(const char* name, Value& value,
 
 template <class Value>
 void FieldDescriber::choice(const char* name, Value value,
-                            const std::vector<Choice<Value>>& choices, const char* meaning) {
+                            const std::vector<NamedValue<Value>>& choices, const char* meaning) {
   std::vector<std::string> all;
   const char* chosen = "";
-  for (const Choice<Value>& one : choices) {
+  for (const NamedValue<Value>& one : choices) {
     all.emplace_back(one.word);
     if (one.value == value) chosen = one.word;
   }

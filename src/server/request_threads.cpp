@@ -46,7 +46,7 @@ void RequestThreads::enqueue(Lane lane, std::unique_ptr<Visit> visit) {
   line.arrived.notify_one();
 }
 
-// Null if whoever waits has to wait for longer.
+// Null where no waiting client may have another thread now.
 std::unique_ptr<Visit> RequestThreads::next_visit(Line& line) {
   const auto free = static_cast<double>(line.most - line.busy);
   auto visit = line.visits.pop([&](const std::string& client) {
@@ -80,7 +80,7 @@ void RequestThreads::work(Line& line) {
     lock.lock();
     --line.busy;
     if (--its->second == 0) line.running.erase(its);
-    // This end makes room for one request at most, which this thread takes itself.
+    // The end of a request admits one more at most, and this thread takes that one.
     if (closed_) line.arrived.notify_all();
   }
 }

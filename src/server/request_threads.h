@@ -15,9 +15,9 @@
 
 namespace diml::server {
 
-// The threads that answer requests, each one at a time. They wait for workers and for the network,
-// never for clients. A client may have at most twice as many of them as are free, so that some are
-// left for everybody else: two thirds if it is alone.
+// The threads that answer requests, one request each. They wait for workers and for the network,
+// never for clients. A client may use at most twice as many threads as are free, so that some are
+// left for other clients: two thirds of all where it is the only one.
 class RequestThreads {
  public:
   using Answer = std::function<void(std::unique_ptr<Visit> visit)>;

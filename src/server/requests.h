@@ -20,14 +20,16 @@ constexpr std::size_t kDefaultTop = 10;
 template <class Fields>
 void list_match(Fields& fields, MatchParams& match) {
   constexpr double kLargestLambda = 10.0;
-  std::vector<Choice<MarginalRule>> rules;
+  std::vector<NamedValue<MarginalRule>> rules;
   for (const MarginalRule rule : kMarginalRules) rules.push_back({name_of(rule), rule});
   fields.choice("marginals", match.marginals, rules, "Rule of the marginals: the weights of cells");
   fields.number("lambda", match.transport.lambda, {kSmallestLambda, kLargestLambda},
                 "Entropic regularisation");
   fields.choice("prior", match.prior,
-                {Choice<Prior>{"none", Prior::none}, {"affine", Prior::affine}},
-                "affine: neighbours stay neighbours; a plan that this does not fit keeps its form");
+                {NamedValue<Prior>{"none", Prior::none}, {"affine", Prior::affine}},
+                "affine: cells that are neighbours in one image match neighbours in the other; a "
+                "plan that no "
+                "affine map fits stays as it is");
 }
 
 template <class Fields>
@@ -140,7 +142,7 @@ struct PairRequest {
     fields.subject("target", target, "target", "The second image");
     list_match(fields, match);
     fields.choice("solver", plan,
-                  {Choice<Plan>{"entropic", Plan::entropic}, {"exact", Plan::exact}},
+                  {NamedValue<Plan>{"entropic", Plan::entropic}, {"exact", Plan::exact}},
                   "The plan that search uses, or the exact optimum");
     list_weights(fields, weights);
   }
@@ -206,7 +208,7 @@ struct AddRequest {
     fields.object("metadata", metadata, "Metadata of all images of the request: any JSON object");
     fields.choice(
         "duplicates", duplicates,
-        {Choice<Duplicates>{"refuse", Duplicates::refuse}, {"replace", Duplicates::replace}},
+        {NamedValue<Duplicates>{"refuse", Duplicates::refuse}, {"replace", Duplicates::replace}},
         "What to do with an image whose path already exists");
   }
 };

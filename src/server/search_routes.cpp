@@ -13,7 +13,7 @@ namespace {
 Answered<EmbeddingAnswer> embed(Service& service, const Call& call, const EmbedRequest& asked) {
   Subject photo =
       service.work(call, [&] { return service.subject({.name = "image", .file = asked.image}); });
-  const GridSet grids = service.grid_of(call, std::move(photo));
+  SubjectGrid grids = service.grid_of(call, std::move(photo));
   return service.work(call, [&] {
     const GridView grid = grids.view()[0];
     const GridShape shape = shape_of_cells(grid.count);
@@ -55,7 +55,7 @@ Answered<HitsAnswer> search(Service& service, const Call& call, const SearchRequ
   // An image of the gallery is left out of its own hits.
   const std::vector<std::int64_t> exclude = {subject.id.value_or(-1)};
   auto start = Clock::now();
-  const GridSet query = service.grid_of(call, std::move(subject));
+  SubjectGrid query = service.grid_of(call, std::move(subject));
   HitsAnswer answer;
   answer.seconds.embed = seconds_since(start);
   return service.work(call, [&] {
@@ -124,7 +124,7 @@ Answered<RerankedAnswer> rerank(Service& service, const Call& call, const Rerank
     }
     return made;
   });
-  const GridSet query = service.grid_of(call, std::move(wanted.query));
+  SubjectGrid query = service.grid_of(call, std::move(wanted.query));
   return service.work(call, [&] {
     const auto start = Clock::now();
     const SearchParams params{wanted.ids.size(), asked.match, asked.weights};
@@ -142,7 +142,7 @@ Answered<RerankedAnswer> rerank(Service& service, const Call& call, const Rerank
       // The library's remedy is a command; clients get a route.
       if (error.kind() != ErrorKind::not_found) throw;
       const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
-      for (const std::int64_t id : wanted.ids) service.expect_item(*snapshot, id);
+      for (const std::int64_t id : wanted.ids) expect_item(*snapshot, id);
       throw;
     }
   });

@@ -44,7 +44,7 @@ Service::Service(std::shared_ptr<GridStore> opened, std::unique_ptr<Embedder> ne
   }
 }
 
-void Service::expect_item(const GridSnapshot& snapshot, std::int64_t id) const {
+void expect_item(const GridSnapshot& snapshot, std::int64_t id) {
   if (snapshot.contains(id)) return;
   throw Refusal(404, "there is no item " + std::to_string(id) + ": GET /v1/items lists them");
 }
@@ -121,17 +121,22 @@ Subject Service::subject(const SubjectInput& given) const {
   return subject;
 }
 
-GridSet Service::grid_of(const Call& call, Subject subject) {
-  if (subject.grid) return std::move(*subject.grid);
-  if (subject.id) {
-    const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
-    expect_item(*snapshot, *subject.id);
-    const GridView grid = snapshot->grid(*subject.id);
-    return GridSet(set_of({&grid, 1}));
-  }
+SubjectGrid Service::grid_of(const Call& call, Subject subject) {
+  if (subject.grid) return SubjectGrid(std::move(*subject.grid));
+  if (subject.id) return {*gallery, *subject.id};
   std::vector<Crop> crops;
   crops.push_back(std::move(*subject.crop));
-  return embed(call, std::move(crops));
+  return SubjectGrid(embed(call, std::move(crops)));
+}
+
+GridSetView SubjectGrid::view() {
+  if (gallery_ == nullptr) return own_.view();
+  if (!snapshot_) {
+    snapshot_ = gallery_->snapshot();
+    expect_item(*snapshot_, id_);
+    stored_ = snapshot_->grid(id_);
+  }
+  return set_of({&stored_, 1});
 }
 
 void Service::stop_within(double seconds) {

@@ -29,6 +29,27 @@ struct Subject {
   std::optional<GridSet> grid;  // a set of one
 };
 
+// The grid of a subject: one of an uploaded image or of another program, or a view of a stored one.
+class SubjectGrid {
+ public:
+  explicit SubjectGrid(GridSet own) : own_(std::move(own)) {}
+  SubjectGrid(const GridStore& gallery, std::int64_t id) : gallery_(&gallery), id_(id) {}
+
+  // A set of one. On the worker that uses it: a snapshot is held from here on, not while the call
+  // waits for its turn. Refusal 404 where the item was removed meanwhile.
+  GridSetView view();
+
+ private:
+  GridSet own_;
+  const GridStore* gallery_ = nullptr;
+  std::int64_t id_ = 0;
+  std::unique_ptr<GridSnapshot> snapshot_;
+  GridView stored_;
+};
+
+// Refusal 404 if it does not exist.
+void expect_item(const GridSnapshot& snapshot, std::int64_t id);
+
 // Shared by all routes.
 class Service {
  public:
@@ -42,7 +63,7 @@ class Service {
         return work();
       } catch (const Error& error) {
         // What the library says of cancelled work is not the reason.
-        if (error.kind() == ErrorKind::out_of_resources) expect_patience(call.patience);
+        if (error.kind() == ErrorKind::cancelled) expect_patience(call.patience);
         throw;
       }
     });
@@ -60,17 +81,14 @@ class Service {
 
   // On a worker: decodes the input.
   Subject subject(const SubjectInput& given) const;
-  // On the connection's thread, which may have to wait for the network. A set of one.
-  GridSet grid_of(const Call& call, Subject subject);
+  // On the connection's thread, which may have to wait for the network.
+  SubjectGrid grid_of(const Call& call, Subject subject);
   // Of an upload. Refusal 413, 415 or 422.
   Image decode(std::string_view bytes) const;
   GridSet embed(const Call& call, std::vector<Crop> crops);
 
   // On a worker: grids of another program, in the gallery's shape.
   GridSet grids_in(const Json& list, const std::string& name) const;
-
-  // Refusal 404 if it does not exist.
-  void expect_item(const GridSnapshot& snapshot, std::int64_t id) const;
 
   // Of a connection that is closed without an answer: counted, and logged where there is memory.
   void note_last_resort(const char* why) noexcept;

@@ -41,17 +41,17 @@ struct Exchange {
   std::size_t sent = 0;  // of both
 };
 
-// A connection and what it is at. One thread at a time has it.
+// A connection and the stage of its current request. One thread at a time owns it.
 struct Visit {
   Visit(std::uint64_t number, int socket, const std::string& peer)
       : id(number), party(Guests::party_of(peer)), connection(socket, peer) {}
 
   enum class Stage : std::uint8_t {
     idle,     // between requests
-    head,     // of a request is arriving
-    body,     // the same
+    head,     // the head of a request is arriving
+    body,     // the body of a request is arriving
     sending,  // an answer that the socket did not take at once
-    leaving,  // after the last answer: what still arrives is dropped
+    leaving,  // after the last answer: further input is read and dropped
   };
 
   enum class Place : std::uint8_t {

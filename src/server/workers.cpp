@@ -11,7 +11,7 @@ namespace diml::server {
 namespace {
 
 constexpr double kNot = std::numeric_limits<double>::infinity();
-// Between looks at whether the running tasks have become long.
+// The interval at which running tasks are checked for being long.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
 
 }  // namespace

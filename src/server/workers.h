@@ -17,10 +17,10 @@
 namespace diml::server {
 
 // The few threads that compute. Tasks wait in a queue of bounded length; a task that would wait too
-// long is refused. The next task is one of the client who has used least of late; one more thread,
-// which sleeps while there is one client alone, lets such a client begin while others keep all
-// threads busy with long tasks. Separate threads for connections also keep the number of OpenMP
-// threads small: OpenMP makes a pool for every thread that ever computes.
+// long is refused. The next task is one of the client that has used the least time recently. One
+// more thread starts the tasks of such a client while long tasks of others occupy all threads; it
+// sleeps while there is only one client. Separate threads for connections also keep the number of
+// OpenMP threads small: OpenMP makes a pool for every thread that ever computes.
 class Workers {
  public:
   // computing_threads: of each worker's own team. Fewer workers than `count` where the system does
@@ -56,7 +56,7 @@ class Workers {
   void run_task(const Patience& patience, std::function<void()> work);
   void serve(Kind kind, int computing_threads);
   std::shared_ptr<Task> next_task(Kind kind, std::unique_lock<std::mutex>& lock);
-  // With the lock: the seconds that a client has used of late, its running tasks included.
+  // With the lock: the seconds that a client has used recently, with those of its running tasks.
   double used_by(const std::string& client, Clock::time_point now) const;
   std::optional<std::shared_ptr<Task>> task_for_spare();
 

@@ -80,8 +80,9 @@ void WriteLane::run_task(const Patience& patience, std::function<void()> work) {
   std::erase(state_->line, task);
   if (waited == Waited::gone) throw Refusal(kGone, "the client disconnected");
   if (task->state == Task::State::working) {
-    throw Refusal(kBusy,
-                  "the change takes long and is not known to be done: look before you repeat it");
+    throw Refusal(
+        kBusy,
+        "the change takes long and may still be made: check the gallery before you repeat it");
   }
   if (patience.server_ends && patience.server_ends()) {
     throw Refusal(kBusy, "the server is about to stop: nothing was changed");

@@ -14,12 +14,12 @@
 
 namespace diml::server {
 
-// The one thread that changes the gallery. Another process may hold LMDB's lock for as long as it
-// likes, and nobody can be woken from waiting for it: so no worker waits there, changes wait here,
-// few of them and for a short time.
+// The one thread that changes the gallery. Another process may hold LMDB's lock without limit, and
+// a thread that waits for this lock cannot be interrupted. So workers do not wait for it: changes
+// wait in this queue, which is short, for a limited time.
 class WriteLane {
  public:
-  // turn: returns when no other process writes; may take for ever.
+  // turn: returns when no other process writes; it may never return.
   WriteLane(std::function<void()> turn, std::size_t most_waiting, double seconds);
   // Waits for a change that is under way, for a moment; a thread that waits for another process is
   // left behind at once.
@@ -28,8 +28,8 @@ class WriteLane {
   WriteLane& operator=(const WriteLane&) = delete;
 
   // Returns or throws what the work does. The work owns all that it uses: it may end after this
-  // call does. Refusal kBusy: it was not its turn in time, nothing was changed; unless the line
-  // says that this is not known.
+  // call does. Refusal kBusy: its turn did not come in time and nothing was changed; or it
+  // began and did not end in time, which the message says.
   template <class Work>
   auto run(const Patience& patience, Work work) -> decltype(work()) {
     const auto result = std::make_shared<std::optional<decltype(work())>>();
@@ -37,7 +37,7 @@ class WriteLane {
     return std::move(**result);
   }
 
-  // Why the last change failed, for people: "" if it did not, or if its client was to blame.
+  // Why the last change failed, for people: "" if it did not, or if the request was wrong.
   std::string fault() const;
 
  private:

@@ -1,13 +1,13 @@
 #include "judge.h"
 #include "base/threads.h"
 
+#include "engine/evaluate_together.h"
 #include "engine/open_network.h"
 
 namespace diml::training {
 
-std::optional<DatasetEvaluation> evaluate_model(const Model& model, const LabelledImages& images,
-                                                const TrainConfig& config, Ranks& ranks,
-                                                const TrainHooks& hooks) {
+DatasetEvaluation evaluate_model(const Model& model, const LabelledImages& images,
+                                 const TrainConfig& config, Ranks& ranks, const TrainHooks& hooks) {
   const EmbeddingParams embedding{.grid = config.grid,
                                   .pooling = config.pooling,
                                   .precision = config.evaluate.precision,
@@ -20,9 +20,9 @@ std::optional<DatasetEvaluation> evaluate_model(const Model& model, const Labell
   way.backend = config.measure.backend;
   way.threads = config.threads;
   const BadImages bad = config.dataset.skip_bad ? BadImages::skip : BadImages::stop;
-  return evaluate_dataset(ranks, embedder, images, {.ways = {way}, .bad = bad},
-                          {.on_embed = hooks.on_evaluate.with(hooks.cancelled),
-                           .on_evaluate = Progress().with(hooks.cancelled)});
+  return evaluate_dataset_together(ranks, embedder, images, {.ways = {way}, .bad = bad},
+                                   {.on_embed = hooks.on_evaluate.with(hooks.cancelled),
+                                    .on_evaluate = Progress().with(hooks.cancelled)});
 }
 
 std::size_t loader_threads(const TrainConfig& config) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <optional>
-
 #include "diml/evaluate_dataset.h"
 #include "diml/train.h"
 #include "models/model.h"
@@ -10,11 +8,10 @@
 
 namespace diml::training {
 
-// Evaluates the model as `diml evaluate --model` does: evaluate_dataset() by all ranks. nullopt, on
-// all of them, where the hook cancelled it.
-std::optional<DatasetEvaluation> evaluate_model(const Model& model, const LabelledImages& images,
-                                                const TrainConfig& config, Ranks& ranks,
-                                                const TrainHooks& hooks);
+// Evaluates the model as `diml evaluate --model` does: evaluate_dataset() by all ranks. The hook
+// cancels it on all of them.
+DatasetEvaluation evaluate_model(const Model& model, const LabelledImages& images,
+                                 const TrainConfig& config, Ranks& ranks, const TrainHooks& hooks);
 
 // The number of threads that decode while others train.
 std::size_t loader_threads(const TrainConfig& config);

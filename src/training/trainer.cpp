@@ -289,14 +289,18 @@ Model Trainer::current_model() const {
 }
 
 bool Trainer::judge(EpochReport& report) {
-  std::optional<DatasetEvaluation> judged =
-      evaluate_model(current_model(), data_.judged, config_, ranks_, hooks_);
-  if (!judged) return true;
-  if (ranks_.is_root()) report.results = std::move(judged->evaluations.front().results);
+  DatasetEvaluation judged;
+  try {
+    judged = evaluate_model(current_model(), data_.judged, config_, ranks_, hooks_);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::cancelled) throw;
+    return true;
+  }
+  if (ranks_.is_root()) report.results = std::move(judged.evaluations.front().results);
   if (report.skipped) {
-    report.skipped->judged = judged->images;
-    report.skipped->not_judged = judged->bad.size();
-    bad_.name(judged->bad);
+    report.skipped->judged = judged.images;
+    report.skipped->not_judged = judged.bad.size();
+    bad_.name(judged.bad);
   }
   if (folder_ == nullptr) return false;
   // The last depth of re-ranking counts: a user of the model would see its results.

@@ -41,7 +41,7 @@ TEST(FailureTest, GivesExceptionsOfTheStandardLibraryAKindAndOneLine) {
 TEST(FailureTest, ExitsWithOneUnlessTheMistakeIsItsOwn) {
   for (const ErrorKind kind :
        {ErrorKind::bad_input, ErrorKind::not_found, ErrorKind::conflict, ErrorKind::unsupported,
-        ErrorKind::damaged, ErrorKind::out_of_resources}) {
+        ErrorKind::damaged, ErrorKind::out_of_resources, ErrorKind::cancelled}) {
     EXPECT_EQ(exit_code_of(kind), 1) << name_of(kind);
   }
   EXPECT_EQ(exit_code_of(ErrorKind::internal), 70);
@@ -67,6 +67,11 @@ class FlagTest : public testing::Test {
 TEST_F(FlagTest, IsNamedWhereTheCommandHasIt) {
   EXPECT_EQ(line("add", "skip_bad"), "no (--skip-bad skips it)");
   EXPECT_EQ(line("info", "root"), "no (--root)");
+}
+
+TEST_F(FlagTest, NamesTheCommandThatMakesACall) {
+  EXPECT_EQ(line("info", "verify"), "no ('diml index verify' does)");
+  EXPECT_EQ(line("add", "build_index"), "no ('diml index cache' does)");
 }
 
 TEST_F(FlagTest, NamesBothWhereWorkIsKept) {

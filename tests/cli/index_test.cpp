@@ -292,7 +292,7 @@ TEST_F(IndexCommand, RefusesWrongCallsInOneLine) {
   expect_refused({"search", "g", "--id", "1", "--embeddings", "c"}, {"in one way"});
   expect_refused({"search", "g", "--id", "1", "--first-stage", "faiss"},
                  {"no source of candidates 'faiss'", "exact, index"});
-  expect_refused({"search", "g", "--id", "1", "--first-stage", "index"}, {"diml index cache g"});
+  expect_refused({"search", "g", "--id", "1", "--first-stage", "index"}, {"diml index cache"});
   expect_refused({"search", "g", "--id", "99"}, {"no item 99"});
   expect_refused({"search", "g", "--id", "1", "--global-weight", "-1"}, {"weights", "0 or more"});
   expect_refused({"search", "g", "photo.jpg"}, {"g: was built from arrays", "--id"});

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/refusal.h"
 #include "diml/error.h"
 #include "diml/evaluate.h"
 #include "diml/generated.h"
@@ -147,6 +148,43 @@ TEST(Calibrate, ThePapersSettingStaysWhereNothingIsReliablyBetter) {
   EXPECT_EQ(result.chosen.value, result.chosen.paper);
 }
 
+// Queries look for images of the gallery alone, and images of the gallery alone ask nothing.
+TEST(Calibrate, HonoursTheRolesOfTheImages) {
+  const Labelled images(generate_grids({.size = 300, .classes = 20, .dim = 16, .seed = 8}), 0);
+  const CalibrationGrids one{4, images.grids.view()};
+  CalibrateParams params = few_settings();
+  params.criterion = Criterion::map_at_r;
+  for (std::size_t i = 0; i < images.labels.size(); ++i) {
+    params.roles.push_back(i % 3 == 0 ? Role::query : i % 3 == 1 ? Role::gallery : Role::both);
+  }
+  const CalibrationResult result = calibrate({&one, 1}, images.labels, params);
+  for (const CalibrationTrial& trial : result.trials) {
+    EvaluateParams evaluation;
+    evaluation.rerank = {trial.rerank};
+    evaluation.weights = {1.0F, static_cast<float>(trial.weight)};
+    evaluation.match.transport.lambda = trial.lambda;
+    evaluation.roles = params.roles;
+    const Evaluation wanted = evaluate(images.grids.view(), images.labels, evaluation);
+    EXPECT_NEAR(trial.value, 100.0 * wanted.results[0].metrics.map_at_r, 1e-3);
+  }
+  const CalibrationResult without = calibrate({&one, 1}, images.labels, few_settings());
+  EXPECT_NE(result.chosen.paper, without.chosen.paper);
+}
+
+TEST(Calibrate, CanBeCancelled) {
+  const Labelled images(generate_grids({.size = 200, .classes = 20, .dim = 16, .seed = 5}), 0);
+  const CalibrationGrids one{4, images.grids.view()};
+  std::size_t reports = 0;
+  const Progress after_two([&](std::size_t, std::size_t) { ++reports; },
+                           [&] { return reports >= 2; });
+  test::expect_refused(
+      [&] {
+        (void)calibrate({&one, 1}, images.labels, few_settings(), after_two);
+      },
+      "cancelled", ErrorKind::cancelled);
+  EXPECT_EQ(reports, 2U);
+}
+
 TEST(Calibrate, DoesNotDependOnTheThreads) {
   const Labelled images(generate_grids({.size = 200, .classes = 20, .dim = 16, .seed = 5}), 0);
   const CalibrationGrids one{4, images.grids.view()};
@@ -180,6 +218,10 @@ TEST(Calibrate, RefusesWhatCannotBe) {
   params.weights = {-1.0};
   refuses(params);
   EXPECT_THROW((void)calibrate({}, images.labels, few_settings()), Error);
+  params = few_settings();
+  params.folds = 2;
+  params.roles = {Role::both};
+  refuses(params);
   const std::vector<std::int64_t> single = {0, 1, 2};
   EXPECT_THROW((void)calibrate({&one, 1}, single, few_settings()), Error);
 }

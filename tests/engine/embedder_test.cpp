@@ -350,8 +350,12 @@ TEST(Embedders, StopWhenTheyAreTold) {
   std::size_t calls = 0;
   const Progress until_two([&](std::size_t, std::size_t total) { EXPECT_EQ(total, 70U); },
                            [&] { return calls >= 2; });
-  EXPECT_FALSE(embedder.embed_files(
-      paths, {}, [&](const EmbeddedBatch&) { ++calls; }, until_two));
+  expect_refused(
+      [&] {
+        embedder.embed_files(
+            paths, {}, [&](const EmbeddedBatch&) { ++calls; }, until_two);
+      },
+      "cancelled", ErrorKind::cancelled);
   EXPECT_EQ(calls, 2U);
 }
 

@@ -1,5 +1,4 @@
 #include "diml/evaluate_dataset.h"
-#include "engine/process_group.h"
 
 #include <algorithm>
 
@@ -9,6 +8,8 @@
 #include "base/refusal.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
+#include "engine/calibrate_dataset.h"
+#include "engine/evaluate_together.h"
 #include "engine/open_network.h"
 
 namespace diml::test {
@@ -77,19 +78,17 @@ class DatasetEvaluations : public testing::Test {
 
   const TemporaryFolder folder_;
   Dataset data_;
-  ProcessGroup alone_;
 };
 
 TEST_F(DatasetEvaluations, HonourTheRolesOfTheImages) {
   const LabelledImages images = labelled_images(data_);
   EXPECT_EQ(images.paths.size(), kClasses * 5);
   Embedder embedder = this->embedder();
-  const auto made = evaluate_dataset(alone_, embedder, images, {.ways = {way({0, 5})}});
-  ASSERT_TRUE(made);
-  EXPECT_EQ(made->images, kClasses * 5);
-  EXPECT_EQ(made->evaluations.at(0).queries, kClasses * 2);
-  EXPECT_EQ(made->evaluations.at(0).gallery, kClasses * 3);
-  expect_same(made->evaluations[0], expected(images, way({0, 5})));
+  const auto made = evaluate_dataset(embedder, images, {.ways = {way({0, 5})}});
+  EXPECT_EQ(made.images, kClasses * 5);
+  EXPECT_EQ(made.evaluations.at(0).queries, kClasses * 2);
+  EXPECT_EQ(made.evaluations.at(0).gallery, kClasses * 3);
+  expect_same(made.evaluations[0], expected(images, way({0, 5})));
 }
 
 TEST_F(DatasetEvaluations, GiveEveryoneBothRolesWhereTheyAreNotToldApart) {
@@ -97,9 +96,9 @@ TEST_F(DatasetEvaluations, GiveEveryoneBothRolesWhereTheyAreNotToldApart) {
   const LabelledImages images = labelled_images(data_);
   EXPECT_TRUE(images.roles.empty());
   Embedder embedder = this->embedder();
-  const auto made = evaluate_dataset(alone_, embedder, images, {.ways = {way({0})}});
-  EXPECT_EQ(made->evaluations.at(0).queries, kClasses * kOfClass);
-  EXPECT_EQ(made->evaluations.at(0).gallery, kClasses * kOfClass);
+  const auto made = evaluate_dataset(embedder, images, {.ways = {way({0})}});
+  EXPECT_EQ(made.evaluations.at(0).queries, kClasses * kOfClass);
+  EXPECT_EQ(made.evaluations.at(0).gallery, kClasses * kOfClass);
 }
 
 TEST_F(DatasetEvaluations, LeaveOutWhatCannotBeReadWithItsLabelAndItsRole) {
@@ -107,19 +106,19 @@ TEST_F(DatasetEvaluations, LeaveOutWhatCannotBeReadWithItsLabelAndItsRole) {
   write_bytes(images.paths[0], "");
   write_bytes(images.paths[7], "");
   Embedder embedder = this->embedder();
-  EXPECT_NE(message_of([&] { evaluate_dataset(alone_, embedder, images); }).find(images.paths[0]),
+  EXPECT_NE(message_of([&] { evaluate_dataset(embedder, images); }).find(images.paths[0]),
             std::string::npos);
-  const auto made = evaluate_dataset(alone_, embedder, images,
-                                     {.ways = {way({0, kRerankAll})}, .bad = BadImages::skip});
-  ASSERT_EQ(made->bad.size(), 2U);
-  EXPECT_EQ(made->bad[1].find(images.paths[7]), 0U);
+  const auto made =
+      evaluate_dataset(embedder, images, {.ways = {way({0, kRerankAll})}, .bad = BadImages::skip});
+  ASSERT_EQ(made.bad.size(), 2U);
+  EXPECT_EQ(made.bad[1].find(images.paths[7]), 0U);
   for (const std::ptrdiff_t bad : {7, 0}) {
     images.paths.erase(images.paths.begin() + bad);
     images.labels.erase(images.labels.begin() + bad);
     images.roles.erase(images.roles.begin() + bad);
   }
-  EXPECT_EQ(made->images, images.paths.size());
-  expect_same(made->evaluations.at(0), expected(images, way({0, images.paths.size()})));
+  EXPECT_EQ(made.images, images.paths.size());
+  expect_same(made.evaluations.at(0), expected(images, way({0, images.paths.size()})));
 }
 
 TEST_F(DatasetEvaluations, LookAtTheSameGridsInSeveralWaysAndTellEachAtOnce) {
@@ -127,29 +126,89 @@ TEST_F(DatasetEvaluations, LookAtTheSameGridsInSeveralWaysAndTellEachAtOnce) {
   Embedder embedder = this->embedder();
   std::vector<std::size_t> told;
   const auto made = evaluate_dataset(
-      alone_, embedder, images, {.ways = {way({0}), way({5})}},
+      embedder, images, {.ways = {way({0}), way({5})}},
       {.on_result = [&](std::size_t way, const Evaluation&) { told.push_back(way); }});
   EXPECT_EQ(told, (std::vector<std::size_t>{0, 1}));
-  expect_same(made->evaluations.at(0), expected(images, way({0})));
-  expect_same(made->evaluations.at(1), expected(images, way({5})));
+  expect_same(made.evaluations.at(0), expected(images, way({0})));
+  expect_same(made.evaluations.at(1), expected(images, way({5})));
 }
 
 TEST_F(DatasetEvaluations, StopBetweenTwoWays) {
   const LabelledImages images = labelled_images(data_);
   Embedder embedder = this->embedder();
   std::size_t told = 0;
-  const auto made =
-      evaluate_dataset(alone_, embedder, images, {.ways = {way({0}), way({5})}},
-                       {.on_evaluate = Progress().with([&] { return told > 0; }),
-                        .on_result = [&](std::size_t, const Evaluation&) { ++told; }});
-  EXPECT_FALSE(made);
+  expect_refused(
+      [&] {
+        evaluate_dataset(embedder, images, {.ways = {way({0}), way({5})}},
+                         {.on_evaluate = Progress().with([&] { return told > 0; }),
+                          .on_result = [&](std::size_t, const Evaluation&) { ++told; }});
+      },
+      "cancelled", ErrorKind::cancelled);
   EXPECT_EQ(told, 1U);
+}
+
+TEST_F(DatasetEvaluations, CanBeCancelledWhileTheyEmbedAndWhileTheyCluster) {
+  const LabelledImages images = labelled_images(data_);
+  Embedder embedder = this->embedder();
+  const Progress ended = Progress().with([] { return true; });
+  expect_refused([&] { evaluate_dataset(embedder, images, {}, {.on_embed = ended}); }, "cancelled",
+                 ErrorKind::cancelled);
+  EvaluateParams clustered = way({0});
+  clustered.nmi = true;
+  std::size_t reports = 0;
+  const Progress in_kmeans([&](std::size_t, std::size_t) { ++reports; },
+                           [&] { return reports > 2; });  // two groups of queries are before it
+  expect_refused(
+      [&] {
+        evaluate_dataset(embedder, images, {.ways = {clustered}}, {.on_evaluate = in_kmeans});
+      },
+      "cancelled", ErrorKind::cancelled);
+}
+
+// Calibration walks the chain of evaluation: the same images, labels and roles.
+TEST_F(DatasetEvaluations, AreWhatACalibrationOfTheSameImagesFinds) {
+  LabelledImages images = labelled_images(data_);
+  write_bytes(images.paths[3], "");
+  std::vector<std::size_t> opened;
+  const auto open = [&](std::size_t grid) {
+    opened.push_back(grid);
+    const Model model = make_model("small", StridePlace::in_3x3, 16, 3);
+    const EmbeddingParams params{.grid = grid, .threads = 1};
+    return Embedder(make_network(model, params), {.resize = kSide, .crop = kSide}, params);
+  };
+  CalibrateDatasetParams params;
+  params.grids = {2, 3};
+  params.how.lambdas = {0.05};
+  params.how.weights = {1.0};
+  params.how.depths = {5, 100};
+  params.how.folds = 2;
+  params.how.threads = 1;
+  expect_refused([&] { calibrate_dataset(open, images, params); }, images.paths[3]);
+  params.bad = BadImages::skip;
+  opened.clear();
+  const DatasetCalibration made = calibrate_dataset(open, images, params);
+  EXPECT_EQ(opened, params.grids);
+  ASSERT_EQ(made.bad.size(), 1U);
+  Embedder embedder = this->embedder();
+  const DatasetEvaluation evaluated =
+      evaluate_dataset(embedder, images, {.ways = {way({5})}, .bad = BadImages::skip});
+  for (const CalibrationTrial& trial : made.result.trials) {
+    if (trial.grid != 2 || trial.rerank != 5) continue;
+    EXPECT_NEAR(trial.value, 100.0 * evaluated.evaluations[0].results[0].metrics.p_at_1, 1e-4);
+  }
+  expect_refused(
+      [&] {
+        calibrate_dataset(open, images, params, {.on_embed = [](std::size_t) {
+                            return Progress().with([] { return true; });
+                          }});
+      },
+      "cancelled", ErrorKind::cancelled);
 }
 
 TEST_F(DatasetEvaluations, RefuseADataSetWithoutRoles) {
   for (Sample& sample : data_.samples) sample.is_query = sample.is_gallery = false;
   Embedder embedder = this->embedder();
-  EXPECT_EQ(message_of([&] { evaluate_dataset(alone_, embedder, labelled_images(data_)); }),
+  EXPECT_EQ(message_of([&] { evaluate_dataset(embedder, labelled_images(data_)); }),
             "no image of the data set is a query or in the gallery: give some of them a role");
 }
 

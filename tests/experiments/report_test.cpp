@@ -333,9 +333,9 @@ TEST_F(Report, RefusesResultsThatNoTableHas) {
 
 TEST_F(Report, NamesTheCommandThatWritesResultsWhereThereAreNone) {
   table("main", kMain);
-  EXPECT_TRUE(holds(message_of_report(), "results: no such folder; `diml experiments run`"));
+  EXPECT_TRUE(holds(message_of_report(), "results: no such folder: run the experiments"));
   fs::create_directories(folder_ / "results/cub200");
-  EXPECT_TRUE(holds(message_of_report(), "results: has no results; `diml experiments run`"));
+  EXPECT_TRUE(holds(message_of_report(), "results: has no results: run the experiments"));
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ TEST_F(GalleryTest, KnowsAnotherModelAndOtherSettings) {
 }
 
 TEST_F(GalleryTest, RefusesFoldersThatAreNoGallery) {
-  expect_refused([&] { open_gallery(folder_ / "g"); }, "there is no gallery: 'diml index build",
+  expect_refused([&] { open_gallery(folder_ / "g"); }, "there is no gallery: create one",
                  ErrorKind::not_found);
   filled();
   expect_refused([&] { create_gallery(folder_ / "g", format()); }, "is already a gallery: open it",

@@ -42,6 +42,11 @@ TEST_F(Verify, FindsNothingWhereAllIsWell) {
   EXPECT_TRUE(none.damaged.empty());
 }
 
+TEST_F(Verify, CanBeCancelled) {
+  expect_refused([&] { filled()->snapshot()->verify(Progress().with([] { return true; })); },
+                 "cancelled", ErrorKind::cancelled);
+}
+
 TEST_F(Verify, FindsTheGridThatChanged) {
   filled();
   damage(as_text(some(17, 1).cells, 9 * kDim * sizeof(float)));

@@ -81,6 +81,22 @@ TEST(Layers, DefineWhatTheyDeclare) {
   }
 }
 
+// apps/cli/failure.cpp adds commands and flags to messages. The pages that experiments write are
+// documents of the program.
+TEST(Layers, NameNoCommandsOfTheProgramInMessages) {
+  for (const std::string& file : source_files()) {
+    if (!file.starts_with("src/") && !file.starts_with("include/")) continue;
+    if (file == "src/experiments/markdown.cpp") continue;
+    std::ifstream text(std::string(DIML_SOURCE) + "/" + file);
+    for (std::string line; std::getline(text, line);) {
+      const std::string code = line.substr(0, line.find("//"));
+      for (const char* command : {"'diml ", "`diml "}) {
+        EXPECT_EQ(code.find(command), std::string::npos) << file << ": " << line;
+      }
+    }
+  }
+}
+
 TEST(Layers, StandInTheOrderOfTheBuild) {
   std::ifstream build(std::string(DIML_SOURCE) + "/src/CMakeLists.txt");
   std::vector<std::string> built;

@@ -31,10 +31,10 @@ TEST_P(Cancelled, MatchingStopsBetweenBlocksAndSaysSo) {
     for (const int looks : {0, 3}) {
       test::expect_refused(
           [&] { matcher->score(batch, {}, scores, {}, Quantity::similarity, ended_after(looks)); },
-          "cancelled", ErrorKind::out_of_resources);
+          "cancelled", ErrorKind::cancelled);
       test::expect_refused(
           [&] { matcher->plans(batch, {}, scores, plans, {}, ended_after(looks)); }, "cancelled",
-          ErrorKind::out_of_resources);
+          ErrorKind::cancelled);
     }
   }
 }

@@ -133,8 +133,7 @@ TEST(Models, WithoutOurMetadataTellHowToBringThemIn) {
   weights.tensors = generated_model("small", StridePlace::in_3x3).tensors;
   write_safetensors(folder / "theirs.safetensors", weights);
   EXPECT_EQ(message_of([&] { load_model(folder / "theirs.safetensors"); }),
-            (folder / "theirs.safetensors") +
-                ": does not name its architecture: import it with 'diml weights import'");
+            (folder / "theirs.safetensors") + ": does not name its architecture: import it");
 }
 
 TEST(Models, AMissingOrMisshapenArrayIsNamed) {

@@ -79,10 +79,21 @@ TEST_F(Index, ADamagedFileIsRefused) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 1);
     write_bytes(path, bad);
-    expect_refused([&] { load_index(path); }, "is damaged: 'diml index cache' makes a new one");
+    expect_refused([&] { load_index(path); }, "is damaged: build a new one");
   }
   write_bytes(path, good.substr(0, 20));
   expect_refused([&] { load_index(path); }, "is damaged");
+}
+
+TEST_F(Index, CanBeCancelledWhileItIsBuilt) {
+  const Progress ended = Progress().with([] { return true; });
+  for (const IndexKind kind : {IndexKind::hnsw, IndexKind::ivf_pq}) {
+    expect_refused(
+        [&] {
+          build_index(kind, vectors(), ids_, {1, 2}, 1, ended);
+        },
+        "cancelled", ErrorKind::cancelled);
+  }
 }
 
 TEST_F(Index, TooFewImagesForQuantisingAreRefused) {
@@ -142,8 +153,7 @@ TEST_F(SearchByIndex, TakesInChangesAndFindsWhatAFreshStartFinds) {
 TEST_F(SearchByIndex, RefusesTheIndexOfAnotherGallery) {
   make_index(*filled("other"));
   const std::shared_ptr<GridStore> gallery = filled();
-  expect_refused([&] { Searcher(gallery, {.source = "index"}); },
-                 "has no index: make one with 'diml index cache");
+  expect_refused([&] { Searcher(gallery, {.source = "index"}); }, "has no index: build one");
   std::filesystem::copy(index_file(folder_ / "other"), index_file(folder_ / "g"));
   expect_refused([&] { Searcher(gallery, {.source = "index"}); }, "made of another gallery");
 }

@@ -28,7 +28,7 @@ TEST_P(CancelledSearch, StopsInEachOfItsStages) {
   const auto refused = [&](const SearchParams& params, const Filter& filter, int looks) {
     test::expect_refused(
         [&] { searcher.search(query.view(), 10, {}, params, filter, ended_after(looks)); },
-        "cancelled", ErrorKind::out_of_resources);
+        "cancelled", ErrorKind::cancelled);
   };
   refused({.rerank = 0}, {}, 0);    // candidates
   refused({.rerank = 100}, {}, 1);  // matching, or another block of candidates

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/refusal.h"
 #include "diml/error.h"
 
 namespace diml {
@@ -74,6 +75,19 @@ TEST(KMeans, AClusterThatIsLeftEmptyTakesAVectorFarFromItsOwnCentre) {
     }
     EXPECT_NE(cluster[8], cluster[9]) << "seed " << seed;
   }
+}
+
+TEST(KMeans, CanBeCancelledBetweenTwoIterations) {
+  const std::vector<float> points = clouds(40, 5, 8);
+  std::size_t reports = 0;
+  const Progress after_one([&](std::size_t, std::size_t) { ++reports; },
+                           [&] { return reports >= 1; });
+  test::expect_refused(
+      [&] {
+        kmeans({points.data(), 200, 8}, {.clusters = 40}, after_one);
+      },
+      "cancelled", ErrorKind::cancelled);
+  EXPECT_EQ(reports, 1U);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ struct Sample {
     fields.whole("count", count, {1, 9}, "How many");
     fields.label("label", label, "Which");
     fields.number("share", share, {0.0, 1.0}, "How much");
-    fields.choice("plan", plan, {Choice<Plan>{"entropic", Plan::entropic}, {"exact", Plan::exact}},
+    fields.choice("plan", plan,
+                  {NamedValue<Plan>{"entropic", Plan::entropic}, {"exact", Plan::exact}},
                   "By what");
     fields.text("path", path, 5, "Where");
     fields.object("extra", extra, "What else");

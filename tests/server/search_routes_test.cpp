@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "diml/evaluate.h"
 #include "diml/explain.h"
 #include "diml/retriever.h"
 #include "diml/searcher.h"
@@ -57,6 +58,25 @@ Json cells_of(const GridView& grid) {
   return {{"cells", cells}, {"global", std::vector<float>(grid.global, grid.global + grid.dim)}};
 }
 
+// What evaluate() itself finds between two images: one is the only query, the other the gallery.
+float evaluated_total(const GridSet& grids, std::int64_t query, std::int64_t other) {
+  std::vector<std::int64_t> labels(grids.size(), kUnlabelled);
+  EvaluateParams params;
+  params.rerank = {1};
+  params.per_query = true;
+  params.roles.assign(grids.size(), Role::both);
+  params.roles[static_cast<std::size_t>(query)] = Role::query;
+  params.roles[static_cast<std::size_t>(other)] = Role::gallery;
+  labels[static_cast<std::size_t>(query)] = labels[static_cast<std::size_t>(other)] = 1;
+  const std::vector<QueryResult> results =
+      evaluate(grids.view(), labels, params).results[0].queries;
+  EXPECT_EQ(results.at(0).nearest, other);
+  return results.at(0).nearest_total;
+}
+
+// docs/explain.md: how far a total of an explanation and that of a hit may be apart.
+constexpr double kRoundingOfHits = 1e-5;
+
 // Evaluation, the library's search, and all forms of requests to the server.
 TEST_F(SearchRoutes, OneQueryHasTheSameTotalsToTheBitByEveryRoute) {
   const std::unique_ptr<GridSnapshot> snapshot = gallery_->snapshot();
@@ -106,6 +126,46 @@ TEST_F(SearchRoutes, OneQueryHasTheSameTotalsToTheBitByEveryRoute) {
     ASSERT_EQ(answers[0].at("id"), id);
     answers.erase(0);
     expect_same(answers, hits.size());
+
+    for (const Hit& hit : hits) {
+      EXPECT_EQ(evaluated_total(grids, id, hit.item.id), hit.total);
+      // An explanation is in double, so its total is that of the hit before it was rounded.
+      const Json pair = {{"source", id}, {"target", hit.item.id}};
+      EXPECT_NEAR(posted("/v1/compare", pair).at("total").get<double>(),
+                  static_cast<double>(hit.total), kRoundingOfHits);
+    }
+  }
+}
+
+// A photo, sent in each way, and the same photo in the library.
+TEST_F(SearchRoutes, OnePhotoHasTheSameTotalsToTheBitByEveryRoute) {
+  Embedder embedder =
+      open_embedder({.model = folder_ / "small.safetensors", .grid = 4, .batch = 8});
+  const Searcher search(gallery_);
+  for (const std::size_t image : {1u, 10u, 22u}) {
+    const std::string bytes = photo(image);
+    const Image picture = decode_image(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+    const GridSet query = embedder.embed(std::span(&picture, 1), gallery_->format().type);
+    const std::vector<Hit> hits = search.search(query.view(), kImages, {}, {.rerank = kImages})[0];
+    const std::string all = std::to_string(kImages);
+    const HttpResult raw =
+        client().post("/v1/search?top=" + all + "&rerank=" + all, bytes, "image/jpeg");
+    const HttpResult form = client().post(
+        "/v1/search", {{"image", bytes, "a.jpg", "image/jpeg"}, {"top", all}, {"rerank", all}});
+    for (const HttpResult* answer : {&raw, &form}) {
+      ASSERT_TRUE(*answer);
+      ASSERT_EQ((*answer)->status, 200) << (*answer)->body;
+      const Json found = Json::parse((*answer)->body).at("hits");
+      ASSERT_EQ(found.size(), hits.size());
+      for (std::size_t k = 0; k < hits.size(); ++k) {
+        EXPECT_EQ(found[k].at("id"), hits[k].item.id);
+        EXPECT_EQ(found[k].at("total").get<float>(), hits[k].total) << k;
+      }
+    }
+    std::vector<std::int64_t> ids;
+    for (const Hit& hit : hits) ids.push_back(hit.item.id);
+    const std::vector<Hit> again = search.rerank(query.view(), ids);
+    for (std::size_t k = 0; k < hits.size(); ++k) EXPECT_EQ(again[k].total, hits[k].total);
   }
 }
 

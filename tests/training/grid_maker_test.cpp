@@ -1,7 +1,5 @@
 // Grids made on the network's device, against those that the embedder makes from its maps.
 
-#include "models/grid_maker.h"
-
 #include <cmath>
 #include <limits>
 

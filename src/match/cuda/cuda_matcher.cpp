@@ -63,8 +63,7 @@ class CudaMatcher final : public Matcher {
     const auto sources = kept(batch.sources);
     const auto targets = kept(batch.targets);
     for (std::size_t first = 0; first < batch.pairs.size(); first += at_once) {
-      if (outputs.progress->cancelled())
-        throw Error(ErrorKind::out_of_resources, "the matching was cancelled");
+      outputs.progress->stop_if_cancelled();
       const std::size_t count = std::min(at_once, batch.pairs.size() - first);
       run_some({batch.sources, batch.targets, batch.pairs.subspan(first, count)}, params,
                {outputs.quantity, outputs.scores + first,
