@@ -17,6 +17,10 @@ void define_index_info(CLI::App& command, Run& chosen);
 void define_index_verify(CLI::App& command, Run& chosen);
 void define_index_export(CLI::App& command, Run& chosen);
 void define_index_cache(CLI::App& command, Run& chosen);
+void define_index_backup(CLI::App& command, Run& chosen);
+void define_index_restore(CLI::App& command, Run& chosen);
+void define_index_compact(CLI::App& command, Run& chosen);
+void define_index_salvage(CLI::App& command, Run& chosen);
 
 // Says at the end how many lines of a file of metadata name no image of the call. file: its name.
 void tell_unused(const MetadataByPath& metadata, const std::string& file);

@@ -1,9 +1,6 @@
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <set>
-
-#include <unistd.h>
 
 #include "base/shown_text.h"
 #include "base/stopwatch.h"
@@ -38,16 +35,6 @@ std::shared_ptr<Options> with_gallery(CLI::App& command, const char* example) {
 
 void add_json(CLI::App& command, Options& options) {
   command.add_option("--json", options.json, "For programs; - for standard output");
-}
-
-// A file with a damaged inner structure kills the process that reads it: report the reason. Only
-// functions that a signal handler may call.
-extern "C" void tell_damage(int) {
-  constexpr char kText[] =
-      "diml index: the structure of the gallery's data.mdb is damaged: restore it from a backup, "
-      "or build the gallery again\n";
-  [[maybe_unused]] const ssize_t ignored = ::write(STDERR_FILENO, kText, sizeof(kText) - 1);
-  ::_exit(1);
 }
 
 std::optional<std::int64_t> find_path(const GridSnapshot& snapshot, const std::string& path) {
@@ -126,6 +113,7 @@ void run_info(const Options& options) {
                {"revision", snapshot->revision()},
                {"bytes", space.used},
                {"bytes_free", space.free},
+               {"bytes_most", space.most == 0 ? Json() : Json(space.most)},
                {"model", format.model},
                {"embedding", format.embedding},
                {"index", index_state(options.gallery, *snapshot)}};
@@ -145,6 +133,11 @@ void run_info(const Options& options) {
   std::printf("on disk    %s, of which %s are free for reuse; revision %llu\n",
               size_text(space.used).c_str(), size_text(space.free).c_str(),
               static_cast<unsigned long long>(snapshot->revision()));
+  if (space.is_nearly_full()) {
+    tell_at_end(options.gallery + ": is nearly full: " + size_text(space.used - space.free) +
+                " of the " + size_text(space.most) +
+                " of addresses that this process has got: raise ulimit -v, or compact it");
+  }
   std::printf("model      %s\n",
               format.embedding.empty() ? "unknown" : shown(format.model).c_str());
   for (const auto& [name, value] : format.embedding) {
@@ -162,12 +155,27 @@ void run_info(const Options& options) {
   }
 }
 
+// "" for none: the index is whole, or there is none.
+std::string fault_of_index(const std::string& folder) {
+  const std::string path = index_file(folder);
+  if (!has_approximate_index() || !std::filesystem::exists(path)) return "";
+  try {
+    (void)load_index(path);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 void run_verify(const Options& options) {
   JsonOutput output(options.json);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGABRT}) std::signal(signal, tell_damage);
   const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery);
   const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
-  const StoreFaults found = snapshot->verify(progress_bar("verify"));
+  StoreFaults found = snapshot->verify(progress_bar("verify"));
+  const std::size_t of_gallery = found.faults.size();
+  if (const std::string fault = fault_of_index(options.gallery); !fault.empty()) {
+    found.faults.push_back(fault);
+  }
   output.write({{"items", found.items}, {"damaged", found.damaged}, {"faults", found.faults}});
   if (found.faults.empty()) {
     if (!output.takes_standard_output()) {
@@ -187,9 +195,15 @@ void run_verify(const Options& options) {
     if (!ids.empty()) ids += ',';
     ids += std::to_string(id);
   }
-  const std::string remedy = ids.empty() ? "build it again"
-                                         : "'diml index remove " + options.gallery + " --ids " +
-                                               ids + "' removes the damaged images; add them again";
+  const std::string& name = options.gallery;
+  std::string remedy = "restore a backup ('diml index restore BACKUP " + name +
+                       "'), or take out what is whole ('diml index salvage " + name + " NEW')";
+  if (of_gallery == 0) {
+    remedy = "the gallery itself is whole; 'diml index cache " + name + "' makes a new index";
+  } else if (!ids.empty()) {
+    remedy = "restore a backup, or 'diml index remove " + name + " --ids " + ids +
+             "' removes the damaged images; add them again";
+  }
   throw Error(ErrorKind::damaged,
               options.gallery + ": " + std::to_string(found.faults.size()) + " faults: " + remedy);
 }
@@ -323,9 +337,15 @@ Run define_index(CLI::App& command) {
   add("verify", "Check a gallery for damage", define_index_verify);
   add("export", "Write grids, labels and texts to files", define_index_export);
   add("cache", "Build an approximate index for large galleries", define_index_cache);
+  add("backup", "Copy a gallery while it is in use", define_index_backup);
+  add("restore", "Put a backup in the place of a gallery", define_index_restore);
+  add("compact", "Free the space of removed images", define_index_compact);
+  add("salvage", "Take everything whole out of a damaged gallery", define_index_salvage);
   return [chosen] {
     if (!*chosen)
-      throw CLI::RequiredError("build, add, remove, sync, info, verify, export or cache");
+      throw CLI::RequiredError(
+          "build, add, remove, sync, info, verify, export, cache, backup, restore, compact or "
+          "salvage");
     (*chosen)();
   };
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <random>
 #include <unordered_set>
 
 #include "base/system_error.h"
@@ -106,10 +105,7 @@ bool remove_item(Transaction& transaction, std::int64_t id) {
 
 std::shared_ptr<Environment> made_environment(const std::string& folder, const GridFormat& format) {
   auto environment = Environment::open(folder, StoreAccess::write, Environment::Wanted::fresh);
-  Description description{format, 0};
-  std::random_device device;
-  // 53 bits: other programs read JSON's numbers as doubles.
-  description.birth = (static_cast<std::uint64_t>(device()) << 21) ^ device();
+  const Description description{format, new_birth()};
   const Bytes key = bytes_of(kDescription);
   Transaction transaction(environment, StoreAccess::write);
   transaction.put(Table::about, key, encode(key, description));

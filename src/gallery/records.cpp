@@ -1,6 +1,7 @@
 #include "records.h"
 
 #include <limits>
+#include <random>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -256,6 +257,12 @@ bool decode(Bytes record, std::size_t dim, GlobalRecord& global) {
   }
   global.label = text_of(rest);
   return rest.size() == static_cast<std::size_t>(number - words);
+}
+
+std::uint64_t new_birth() {
+  std::random_device device;
+  // 53 bits: other programs read JSON's numbers as doubles.
+  return (static_cast<std::uint64_t>(device()) << 21) ^ device();
 }
 
 std::vector<std::byte> encode(Bytes key, const Description& description) {

@@ -85,6 +85,7 @@ struct Description {
   std::uint64_t birth = 0;
   int version = kFormatVersion;
 };
+std::uint64_t new_birth();
 std::vector<std::byte> encode(Bytes key, const Description& description);
 // Throws if it is damaged or of a later diml. folder: for the message.
 Description decode_description(Bytes record, const std::string& folder);

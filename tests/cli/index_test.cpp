@@ -31,7 +31,8 @@ TEST_F(IndexCommand, BuildsAndTellsWhatThereIs) {
 }
 
 TEST_F(IndexCommand, HelpsWithAnExampleForEachWord) {
-  for (const char* word : {"build", "add", "remove", "info", "verify", "export", "cache"}) {
+  for (const char* word : {"build", "add", "remove", "info", "verify", "export", "cache", "backup",
+                           "restore", "compact", "salvage"}) {
     EXPECT_NE(run_well({"index", word, "--help"}).find(std::string("diml index ") + word),
               std::string::npos);
   }
