@@ -73,7 +73,7 @@ struct Evaluation {
 // Every query against the gallery, without itself where it is in it; without roles, every grid
 // against all the others. R is the number of gallery images of the query's class, the query not
 // counted; the `_paper` numbers count it, in the gallery or not. labels: [grids.size], kUnlabelled
-// where a class is not known. Throws where no image has a label.
+// where a class is not known. Throws where no image has a label. Cancelled as Matcher::score().
 Evaluation evaluate(GridSetView grids, std::span<const std::int64_t> labels,
                     const EvaluateParams& params = {}, const Progress& progress = {});
 

@@ -62,11 +62,14 @@ class Retriever {
 
   // Stage 1: `depth` candidates of each query. exclude: the gallery id that query q must exclude,
   // or empty. One depth for all: with `exclude` no list is longer than the gallery less one.
+  // Both stages are cancelled as Matcher::score().
   Ranking candidates(const GridSelection& queries, std::size_t depth,
-                     std::span<const std::int64_t> exclude = {}) const;
+                     std::span<const std::int64_t> exclude = {},
+                     const Progress& progress = {}) const;
 
   // Stage 2: structural similarities of the first `head` candidates, with the query as source.
-  ScoredRanking match_head(const GridSelection& queries, Ranking ranking, std::size_t head) const;
+  ScoredRanking match_head(const GridSelection& queries, Ranking ranking, std::size_t head,
+                           const Progress& progress = {}) const;
 
   // Without stage 1: all of the gallery by cosine + structural similarity, the first `depth` of
   // each query. progress: in queries.

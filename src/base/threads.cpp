@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <omp.h>
+#include <pthread.h>
+#include <sys/stat.h>
 
 #include "diml/error.h"
 
@@ -20,11 +22,30 @@ namespace {
 // others, which the next call would have to start again.
 thread_local int team_size = 1;
 
+// fork() copies the calling thread alone. OpenMP does not notice: in the child, that thread waits
+// for ever for a team that it had before. Whether it had one (this library, PyTorch and FAISS share
+// OpenMP) is not known, so it works alone there, unless the process had no other thread at all.
+// Threads that start in the child have teams of their own.
+thread_local bool team_is_lost = false;
+std::atomic<bool> has_other_threads{true};
+
+[[maybe_unused]] const int watches_forks = pthread_atfork(
+    [] {
+      struct stat tasks {};
+      constexpr nlink_t kOne = 3;  // a folder has 2 links, and one for each folder in it
+      has_other_threads = stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink > kOne;
+    },
+    nullptr,
+    [] {
+      if (has_other_threads) team_is_lost = true;
+    });
+
 // Left to other threads of the process that start some at the same moment.
 constexpr int kSpare = 2;
 
 // At most `wanted`; a team that is there is not tried again.
 int team_of(int wanted) {
+  if (team_is_lost) return 1;
   if (wanted > team_size) wanted = std::max(team_size, startable_threads(wanted));
   return team_size = wanted;
 }
@@ -67,7 +88,7 @@ void start_team(int threads) {
 
 ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
   const int wanted = thread_count(threads);
-  omp_set_num_threads(wanted == 1 ? 1 : startable_threads(wanted));
+  omp_set_num_threads(wanted == 1 || team_is_lost ? 1 : startable_threads(wanted));
 }
 
 ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }

@@ -7,6 +7,9 @@
 
 namespace diml {
 
+// In the child of a fork() of a process of several threads, the thread that forked works alone,
+// whatever number is wanted: in all of the functions below.
+
 // The number of threads that `threads = 0` stands for: DIML_THREADS, else OMP_NUM_THREADS, else all
 // cores.
 int default_threads();

@@ -311,14 +311,16 @@ Evaluation evaluate_together(ProcessGroup& processes, GridSetView grids,
       const GridSelection queries(grids, ids);
       const auto itself = group.in_gallery ? ids : std::span<const std::int64_t>();
       Stopwatch watch;
-      Ranking ranking = retriever.candidates(queries, depths.listed(), itself);
+      Ranking ranking = retriever.candidates(queries, depths.listed(), itself, progress);
       evaluation.first_stage_seconds += watch.restart();
-      Found found{retriever.match_head(queries, std::move(ranking), depths.head()), {}};
+      Found found{retriever.match_head(queries, std::move(ranking), depths.head(), progress), {}};
       if (depths.everything()) {
         // A block may take minutes. Each process has its share of the block.
-        const Progress within([&](std::size_t done, std::size_t of) {
-          progress(asked + done * block.size() / of, protocol.queries());
-        });
+        const Progress within(
+            [&](std::size_t done, std::size_t of) {
+              progress(asked + done * block.size() / of, protocol.queries());
+            },
+            [&] { return progress.cancelled(); });
         found.best = retriever.structural_candidates(queries, depths.looked_at(), itself, within);
       }
       count_queries(found, ids, labels, protocol, group.in_gallery, depths, params, counted);

@@ -61,11 +61,15 @@ Retriever::Retriever(const GridSelection& gallery, MatchParams params, Backend b
 Retriever::~Retriever() = default;
 
 Ranking Retriever::candidates(const GridSelection& queries, std::size_t depth,
-                              std::span<const std::int64_t> exclude) const {
+                              std::span<const std::int64_t> exclude,
+                              const Progress& progress) const {
   check_ids(queries);
   std::vector<float> copy;
   const CandidateSource& source = cuda_ ? *cuda_ : *exact_;
-  return source.nearest({globals_of(queries, copy), depth, exclude});
+  return source.nearest({.queries = globals_of(queries, copy),
+                         .depth = depth,
+                         .exclude = exclude,
+                         .progress = progress});
 }
 
 Ranking Retriever::structural_candidates(const GridSelection& queries, std::size_t depth,
@@ -80,7 +84,8 @@ Ranking Retriever::structural_candidates(const GridSelection& queries, std::size
     const GridSelection one(queries.grids, std::span(&id, 1));
     const std::size_t size = ids_.empty() ? grids_.size : ids_.size();
     const ScoredRanking scored = match_head(
-        one, candidates(one, size, exclude.empty() ? exclude : exclude.subspan(q, 1)), size);
+        one, candidates(one, size, exclude.empty() ? exclude : exclude.subspan(q, 1), progress),
+        size, progress);
     const std::span<const std::int64_t> ids = scored.ranking.ids_of(0);
     const std::span<const float> cosines = scored.ranking.scores_of(0);
     const std::vector<std::size_t> order = rank(ids, cosines, scored.structural);
@@ -94,9 +99,10 @@ Ranking Retriever::structural_candidates(const GridSelection& queries, std::size
   return all;
 }
 
-ScoredRanking Retriever::match_head(const GridSelection& queries, Ranking ranking,
-                                    std::size_t head) const {
-  return diml::match_head(*matcher_, params_, queries, grids_, std::move(ranking), head);
+ScoredRanking Retriever::match_head(const GridSelection& queries, Ranking ranking, std::size_t head,
+                                    const Progress& progress) const {
+  return diml::match_head(*matcher_, params_, queries, grids_, std::move(ranking), head, {},
+                          progress);
 }
 
 std::span<const float> ScoredRanking::structural_of(std::size_t query, std::size_t k) const {
