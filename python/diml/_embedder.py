@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _diml, _inputs
+from ._errors import Conflict
 from ._progress import reporting
 from ._typing import PathLike, ProgressLike
 
@@ -78,6 +79,7 @@ class Embedder:
             model, grid=grid, pooling=pooling, projection=projection, preprocessing=preprocessing, device=device,
             network=network, precision=precision, batch=batch))
         self._about = self._shared.about
+        self._process = os.getpid()
 
     def __call__(self, images: Union[PathLike, Any, Sequence[Any]], *, bad: str = "stop", orientation: str = "exif",
                  progress: ProgressLike = None) -> Embeddings:
@@ -90,6 +92,9 @@ class Embedder:
         """
         if bad not in ("stop", "skip"):
             raise ValueError("bad is 'stop' or 'skip'")
+        if self._process != os.getpid():
+            raise Conflict("the embedder was made before this process was forked, and its threads are not here: make one in "
+                           "this process")
         given: List[Any] = [images] if is_path(images) or _inputs.pixels_of_one(images) else list(images)  # type: ignore
         with reporting(progress, "embed") as report:
             if given and all(is_path(image) for image in given):
