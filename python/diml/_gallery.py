@@ -8,7 +8,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _diml, _inputs
-from ._embedder import is_path, network_settings
+from ._embedder import Embeddings, is_path, network_settings
+from ._errors import BadInput, Conflict
 from ._match import Match
 from ._progress import reporting
 from ._search import _params
@@ -51,6 +52,7 @@ class Gallery:
         self._path = os.fspath(path)
         self._backend = backend
         self._open: Optional[_diml.Gallery] = None
+        self._process = os.getpid()
         running = dict(device=device, network=network, precision=precision, batch=batch)
         there = os.path.exists(os.path.join(self._path, "data.mdb"))
         if mode == "r" or (mode == "a" and there):
@@ -72,6 +74,9 @@ class Gallery:
     def _gallery(self) -> _diml.Gallery:
         if self._open is None:
             raise ValueError(f"{self._path}: the gallery is closed")
+        if self._process != os.getpid():
+            raise Conflict(f"{self._path}: the gallery was opened before this process was forked, and its files cannot be "
+                           "shared so: open it in this process")
         return self._open
 
     def close(self) -> None:
@@ -196,21 +201,33 @@ class Gallery:
             if id in self:
                 yield self[id]
 
-    def search(self, query: Any, k: int = 10, *, where: Where = (), rerank: int = 100,
+    def search(self, query: Any, k: int = 10, *, globals: ArrayLike = None, where: Where = (), rerank: int = 100,
                weights: Tuple[float, float] = (1.0, 1.0), marginals: str = "cross_correlation", lambda_: float = 0.05,
                tolerance: float = 1e-4, max_iterations: int = 1000, progress: ProgressLike = None) -> Any:
         """The k most similar items, the best first.
 
         query: a photo ("a.jpg", or uint8 [height, width, 3]), an id, or cells [R, D]. A list of photos, a list of ids or
         cells [Q, R, D] ask many at once and give a list of lists. An id is not among its own hits.
+        globals: of cells, [D] or [Q, D]; None is the mean of the cells. What an Embedder returns is a query as it is, with
+        the hits of its photos.
         where: conditions that all must hold, such as "label=pug", ["price<=20", "colour in red,blue"], "price exists".
         rerank: candidates that are matched structurally. Hits are dictionaries: rank, id, path, label, global (cosine),
         structural (None beyond `rerank`), total, first_rank (its place by cosine), metadata; pandas.DataFrame takes them.
+
+        >>> import diml, os, tempfile
+        >>> import numpy as np
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> cells = np.random.default_rng(0).normal(size=(5, 4, 8))
+        >>> with diml.Gallery(os.path.join(folder.name, "g"), shape=(4, 8)) as g:
+        ...     done = g.add(list("abcde"), cells=cells, metadata=[{"price": 10 * i} for i in range(5)])
+        ...     [hit["path"] for hit in g.search(cells[3], k=1)], [hit["id"] for hit in g.search(3, k=9, where="price<=20")]
+        (['d'], [0, 1, 2])
+        >>> folder.cleanup()
         """
         if k < 1 or rerank < 0:
             raise ValueError("k is 1 or more, rerank is 0 or more")
         match = _params(marginals, lambda_, tolerance, max_iterations)
-        one, how, queries = self._queries(query)
+        one, how, queries = self._queries(query, globals)
         with reporting(progress, "search") as report:
             found = getattr(self._gallery, "search_" + how)(queries, k, rerank, tuple(weights), match,
                                                             _conditions(where), report)
@@ -219,7 +236,18 @@ class Gallery:
                 hit["metadata"] = json.loads(hit["metadata"] or "{}")
         return found[0] if one else found
 
-    def _queries(self, query: Any) -> Tuple[bool, str, Any]:
+    def _queries(self, query: Any, vectors: Any) -> Tuple[bool, str, Any]:
+        if isinstance(query, Embeddings):
+            if vectors is not None:
+                raise BadInput("what an Embedder returns has its globals: pass its cells alone to take others")
+            return False, "grids", _inputs.grids(query.cells, query.globals)
+        found = self._kind_of_queries(query, vectors)
+        if vectors is not None and found[1] != "grids":
+            raise BadInput(f"globals go with cells, and these are {found[1]}")
+        return found
+
+    @staticmethod
+    def _kind_of_queries(query: Any, vectors: Any) -> Tuple[bool, str, Any]:
         if _is_id(query):
             return True, "ids", [int(query)]
         if is_path(query):
@@ -229,20 +257,19 @@ class Gallery:
                 return False, "ids", [int(q) for q in query]
             if all(is_path(q) for q in query):
                 return False, "photos", [os.fspath(q) for q in query]
-            if hasattr(query[0], "convert") or getattr(query[0], "dtype", None) == np.uint8:
-                return False, "pictures", [_inputs.pixels_of(q) for q in query]
-            return False, "grids", _inputs.grids(query)
+            if any(_inputs.is_picture(q) for q in query):
+                return False, "pictures", [_pixels(q) for q in query]
+            return False, "grids", _inputs.grids(query, vectors)
         query = _inputs.as_numpy(query)
-        if getattr(query, "dtype", None) == np.uint8 and query.ndim == 4:
-            return False, "pictures", list(query)
-        if hasattr(query, "convert") or getattr(query, "dtype", None) == np.uint8:
-            return True, "pictures", [_inputs.pixels_of(query)]
+        if _inputs.is_picture(query):
+            many = getattr(query, "ndim", 3) == 4
+            return (False, "pictures", list(query)) if many else (True, "pictures", [_inputs.pixels_of(query)])
         cells = np.asarray(query)
         if cells.dtype.kind in "iu" and cells.ndim == 1:
             return False, "ids", cells.tolist()
         if cells.ndim == 2:
-            return True, "grids", _inputs.one_grid(cells)[0]
-        return False, "grids", _inputs.grids(cells)
+            return True, "grids", _inputs.one_grid(cells, vectors)[0]
+        return False, "grids", _inputs.grids(cells, vectors)
 
     def explain(self, source: Any, target: Any, out: Optional[PathLike] = None, *,
                 marginals: str = "cross_correlation", lambda_: float = 0.05, tolerance: float = 1e-4,
@@ -273,6 +300,13 @@ class Gallery:
             else:
                 raise TypeError(f"{one!r}: ids are integers, paths are text")
         return ids
+
+
+def _pixels(x: Any) -> Any:
+    pixels = None if is_path(x) else _inputs.pixels_of(x)
+    if pixels is None:
+        raise TypeError("queries are all paths, all uint8 arrays [height, width, 3], all ids or all cells")
+    return pixels
 
 
 def _is_id(x: Any) -> bool:

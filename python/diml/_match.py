@@ -1,7 +1,11 @@
 """One pair in full: match() and what it returns."""
 
+import hashlib
 import os
-from typing import Any, Optional, Tuple, Union
+import re
+from typing import Any, Callable, Optional, Tuple, Union
+
+import numpy as np
 
 from . import _diml, _inputs
 from ._typing import ArrayLike, PathLike
@@ -18,7 +22,20 @@ class Match:
     similarity  float64 [R_s, R_t], cosines of the cells
     marginals   (float64 [R_s], float64 [R_t]): the weights of the cells
     gap         how far the plan's cost can be from the least cost; computed when asked for
+    iterations  of Sinkhorn's algorithm; converged: whether they met the tolerance
+
+    Arrays are of the kind of the cells: tensors on the device of a tensor.
+
+    >>> import numpy as np, diml
+    >>> m = diml.match(np.eye(4), np.eye(4)[::-1])
+    >>> m.plan.argmax(axis=1).tolist(), round(m.score, 3), m.gap < 0.01, m.converged
+    ([3, 2, 1, 0], 1.0, True, True)
+    >>> m
+    <diml.Match score=1.0000 cells=4x4>
     """
+
+    # Of a gallery's pictures and of grids alone; what most calls do not give costs them nothing.
+    _kind: Optional[Callable[[Any], Any]] = None
 
     def __init__(self, found: _diml.PairMatch, source_shape: Optional[Shape], target_shape: Optional[Shape],
                  pictures: Tuple[Any, Any] = (None, None), names: Tuple[str, str] = ("source", "target")) -> None:
@@ -37,15 +54,19 @@ class Match:
 
     @property
     def plan(self) -> Any:
-        return self._found.plan
+        return self._like_given(self._found.plan)
 
     @property
     def similarity(self) -> Any:
-        return self._found.similarity
+        return self._like_given(self._found.similarity)
 
     @property
     def marginals(self) -> Tuple[Any, Any]:
-        return self._found.marginals
+        source, target = self._found.marginals
+        return self._like_given(source), self._like_given(target)
+
+    def _like_given(self, array: Any) -> Any:
+        return array if self._kind is None else self._kind(array)
 
     @property
     def gap(self) -> float:
@@ -99,7 +120,7 @@ class Match:
         if _diml.features()["drawing"]:
             figure = self._figure("svg")
             assert isinstance(figure, str)
-            return figure[figure.index("<svg"):]  # a notebook's page has its own first line
+            return _inline(figure[figure.index("<svg"):])  # a notebook's page has its own first line
         return f"<p>structural similarity {self.score:.4f}</p>"
 
     def __repr__(self) -> str:
@@ -130,5 +151,19 @@ def match(a: ArrayLike, b: ArrayLike, *, globals: Tuple[ArrayLike, ArrayLike] = 
     """
     source, source_shape = _inputs.one_grid(a, globals[0])
     target, target_shape = _inputs.one_grid(b, globals[1])
-    found = _diml.match_pair(source, target, backend, marginals, lambda_, tolerance, max_iterations)
-    return Match(found, source_shape, target_shape)
+    found = Match(_diml.match_pair(source, target, backend, marginals, lambda_, tolerance, max_iterations), source_shape,
+                  target_shape)
+    if type(a) is not np.ndarray or type(b) is not np.ndarray:
+        found._kind = _inputs.kind_of(a, b)
+    return found
+
+
+def _inline(svg: str) -> str:
+    """A figure that shares its page with others: cairo counts each figure's parts from 0, so names get a prefix."""
+    prefix = "diml" + hashlib.sha256(svg.encode()).hexdigest()[:12] + "-"
+    names = set(re.findall(r'\bid="([^"]+)"', svg))
+
+    def renamed(found: "re.Match[str]") -> str:
+        return found[1] + prefix + found[2] + found[3] if found[2] in names else found[0]
+
+    return re.sub(r"""(\bid="|\bhref="#|\burl\(#)([^")]+)("|\))""", renamed, svg)

@@ -73,6 +73,7 @@ class StructuralKNeighbors:
         """Remembers the grids and their labels."""
         labels = np.asarray(_inputs.as_numpy(y))
         grids = _inputs.grids(X)
+        self._kind, self._kind_of_labels = _inputs.kind_of(X), _inputs.kind_of(y)
         if labels.ndim != 1 or len(labels) != len(grids):
             raise ValueError(f"y is {list(labels.shape)}: one label for each of {len(grids)} grids is wanted")
         self.classes_, self._y = np.unique(labels, return_inverse=True)
@@ -81,11 +82,19 @@ class StructuralKNeighbors:
         return self
 
     def kneighbors(self, X: GridsLike = None, n_neighbors: Optional[int] = None, return_distance: bool = True) -> Any:
-        """(distances float32 [Q, k], ids int64 [Q, k]), the nearest first; or the ids alone.
+        """(distances float32 [Q, k], ids int64 [Q, k]), the nearest first; or the ids alone. Of the kind of X.
 
         Without X, of each remembered grid among the others. A distance is the largest possible score minus the score:
         weights[0] * (1 - cosine) + weights[1] * (1 - structural), or 1 - cosine with rerank=0.
         """
+        distances, ids = self._nearest(X, n_neighbors)
+        made = self._kind if X is None else _inputs.kind_of(X)
+        if made is not None:
+            distances, ids = made(distances), made(ids)
+        return (distances, ids) if return_distance else ids
+
+    def _nearest(self, X: GridsLike, n_neighbors: Optional[int] = None) -> Tuple[Any, Any]:
+        """kneighbors() of NumPy's kind."""
         self._expect_fit()
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         own = X is None
@@ -104,24 +113,33 @@ class StructuralKNeighbors:
                 scores, ids = _diml.search(queries, self._grids, np.ascontiguousarray(ids), 0, 0, k, *how, report)
         best = sum(self.weights) if self.rerank > 0 else 1.0
         distances = np.maximum(np.float32(best) - scores[:, :k], 0)
-        ids = np.ascontiguousarray(ids[:, :k])
-        return (distances, ids) if return_distance else ids
+        return distances, np.ascontiguousarray(ids[:, :k])
 
     def predict_proba(self, X: GridsLike = None) -> Any:
-        """Shares of the neighbours' votes: float64 [Q, classes], in the order of classes_."""
-        self._expect_fit()
-        votes = self._y[self.kneighbors(X, return_distance=False)]
+        """Shares of the neighbours' votes: float64 [Q, classes], in the order of classes_. Of the kind of X."""
+        shares = self._shares(X)
+        made = self._kind if X is None else _inputs.kind_of(X)
+        return shares if made is None else made(shares)
+
+    def _shares(self, X: GridsLike) -> Any:
+        nearest = self._nearest(X)[1]
+        votes = self._y[nearest]
         counts = np.stack([(votes == c).sum(axis=1) for c in range(len(self.classes_))], axis=1)
         return counts / votes.shape[1]
 
     def predict(self, X: GridsLike = None) -> Any:
-        """The most frequent label of the neighbours, [Q]; of equally frequent ones the first of classes_."""
-        shares = self.predict_proba(X)
+        """The most frequent label of the neighbours, [Q]; of equally frequent ones the first of classes_. Of the kind of the
+        labels that fit() had."""
+        labels = self._labels(X)
+        return labels if self._kind_of_labels is None else self._kind_of_labels(labels)
+
+    def _labels(self, X: GridsLike) -> Any:
+        shares = self._shares(X)
         return self.classes_[shares.argmax(axis=1)]
 
     def score(self, X: GridsLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
         """The share of right predictions; of each remembered grid among the others where X is None."""
-        right = self.predict(X) == np.asarray(_inputs.as_numpy(y))
+        right = self._labels(X) == np.asarray(_inputs.as_numpy(y))
         return float(np.average(right, weights=sample_weight))
 
     def _expect_fit(self) -> None:

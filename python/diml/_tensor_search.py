@@ -64,8 +64,9 @@ def _expect(a: T.Collection, b: T.Collection, score: str) -> None:
 
 def similarity(A: Any, B: Any, pairs: Any, vectors: Tuple[Any, Any], score: str, params: Any, backend: str,
                progress: Any) -> Tensor:
-    a = T.Collection(A, vectors[0], "A")
-    b = a if B is A and vectors[1] is vectors[0] else T.Collection(B, vectors[1], "B")
+    any_length = score == "maxsim"
+    a = T.Collection(A, vectors[0], "A", any_length)
+    b = a if B is A and vectors[1] is vectors[0] else T.Collection(B, vectors[1], "B", any_length)
     _expect(a, b, score)
     if pairs is not None:
         listed = T.checked_pairs(pairs, a.size, b.size, a.device)
@@ -163,13 +164,11 @@ def rerank(queries: Any, gallery: Any, candidates: Any, k: int, vectors: Tuple[A
     """candidates: [Q, C], -1 for none."""
     if k < 1:
         raise BadInput("k is 1 or more: how many images are found for each query")
-    asked = T.Collection(queries, vectors[0], "query")
-    there = T.Collection(gallery, vectors[1], "gallery")
+    any_length = how.score == "maxsim"
+    asked = T.Collection(queries, vectors[0], "query", any_length)
+    there = T.Collection(gallery, vectors[1], "gallery", any_length)
     _expect(asked, there, how.score)
-    ids = torch.as_tensor(candidates)
-    if ids.dtype.is_floating_point:
-        raise TypeError(f"candidates has the type {ids.dtype}: integers are wanted")
-    ids = ids.to(asked.device, torch.int64)
+    ids = T.whole_numbers(candidates, "candidates", asked.device)
     if ids.dim() != 2 or len(ids) != asked.size:
         raise BadInput("candidates is [queries, depth]: the ids of a first search, -1 for none")
     if ids.numel():
@@ -187,22 +186,11 @@ def rerank(queries: Any, gallery: Any, candidates: Any, k: int, vectors: Tuple[A
     return _padded(torch.cat([s for s, _ in parts]), torch.cat([i for _, i in parts]), k)
 
 
-def rerank_any(query: Any, gallery: Any, candidates: Any, k: int, vectors: Tuple[Any, Any], how: How,
-               progress: Any) -> Tuple[Tensor, Tensor]:
-    """Also of one query [R, D] with candidates [C]: [k] and [k]."""
-    ids = torch.as_tensor(candidates)
-    if ids.dim() != 1:
-        return rerank(query, gallery, ids, k, vectors, how, progress)
-    own = None if vectors[0] is None else vectors[0].unsqueeze(0)
-    scores, found = rerank(query.unsqueeze(0), gallery, ids.unsqueeze(0), k, (own, vectors[1]), how, progress)
-    return scores[0], found[0]
-
-
 class Gallery:
     """What a Retriever holds: the grids stay on their device."""
 
-    def __init__(self, cells: Any, vectors: Any) -> None:
-        self.grids = T.Collection(cells, vectors, "gallery")
+    def __init__(self, cells: Any, vectors: Any, score: str = "structural") -> None:
+        self.grids = T.Collection(cells, vectors, "gallery", score == "maxsim")
         self._globals = self.grids.globals()
 
     def __len__(self) -> int:
@@ -210,7 +198,7 @@ class Gallery:
 
     def search(self, queries: Any, vectors: Any, k: int, depth: int, how: How, progress: Any) -> Tuple[Tensor, Tensor]:
         """The k best of each query, `depth` of them re-ranked; the rest have their cosine."""
-        asked = T.Collection(queries, vectors, "queries")
+        asked = T.Collection(queries, vectors, "queries", how.score == "maxsim")
         _expect(asked, self.grids, how.score)
         listed = min(max(k, depth), len(self))
         head = min(depth, listed)

@@ -8,7 +8,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 import torch
 from torch import Tensor
 
-from . import _diml
+from . import _diml, _inputs
 from ._errors import BadInput, Unsupported
 
 # A float32 norm, computed in float32, of what was rounded to a type.
@@ -57,15 +57,15 @@ def unit(vectors: Tensor) -> Tensor:
     return made.view(vectors.shape)
 
 
-def check_cells(cells: Tensor, name: str) -> None:
-    """cells: [N, R, D] of a floating type, not empty."""
+def check_cells(cells: Tensor, name: str, any_length: bool = False) -> None:
+    """cells: [N, R, D] of a floating type, not empty; any_length: R is not limited."""
     if cells.dim() != 3:
         raise BadInput(f"{name} is {list(cells.shape)}: [images, cells, dimensions] is wanted")
     if not cells.dtype.is_floating_point:
         raise TypeError(f"{name} has the type {cells.dtype}: floating-point numbers are wanted, convert it with .float()")
     if 0 in cells.shape:
         raise BadInput(f"{name} is {list(cells.shape)}: at least one image of one cell is wanted")
-    if cells.shape[1] > 196 or cells.shape[2] > 4096:
+    if (cells.shape[1] > 196 and not any_length) or cells.shape[2] > 4096:
         raise BadInput(f"{name} is {list(cells.shape)}: at most 196 cells of 4096 dimensions are supported, pool or "
                        "project them to fewer")
 
@@ -78,10 +78,10 @@ def check_globals(vectors: Tensor, cells: Tensor, name: str) -> None:
         raise BadInput(f"globals are on {vectors.device}, {name} on {cells.device}: move both to one device")
 
 
-def grids(cells: Tensor, vectors: Optional[Tensor] = None, name: str = "cells") -> Grids:
+def grids(cells: Tensor, vectors: Optional[Tensor] = None, name: str = "cells", any_length: bool = False) -> Grids:
     """Unit grids of cells [N, R, D] and globals [N, D]; None: the means of the cells. Nothing is copied where cells are
     contiguous unit vectors of float32, float16 or bfloat16."""
-    check_cells(cells, name)
+    check_cells(cells, name, any_length)
     if vectors is None:
         # As the library does: of the cells as they came, summed in double precision.
         mean = torch.mean(cells.detach(), dim=1, dtype=torch.float64)
@@ -90,16 +90,23 @@ def grids(cells: Tensor, vectors: Optional[Tensor] = None, name: str = "cells") 
     return Grids(unit(cells), unit(vectors.float()))
 
 
+def whole_numbers(x: Any, name: str, device: torch.device) -> Tensor:
+    """int64 on the device, of a tensor or of what NumPy takes: of any type of integers, strides and order of bytes."""
+    if not isinstance(x, Tensor):
+        numbers = _inputs.whole_numbers(x, name)
+        x = torch.from_numpy(numbers if numbers.flags.writeable else numbers.copy())
+    if x.numel() and (x.dtype.is_floating_point or x.dtype.is_complex or x.dtype == torch.bool):
+        raise TypeError(f"{name} has the type {x.dtype}: integers are wanted")
+    return x.to(device, torch.int64).contiguous()
+
+
 def checked_pairs(pairs: Any, sources: int, targets: int, device: torch.device) -> Tensor:
     """int64 [P, 2] on the device, every index within its set. On a GPU the host waits once, for four numbers."""
-    listed = torch.as_tensor(pairs)
+    listed = whole_numbers(pairs, "pairs", device)
     if listed.numel() == 0:
         return torch.empty((0, 2), dtype=torch.int64, device=device)
-    if listed.dtype.is_floating_point or listed.dtype == torch.bool:
-        raise TypeError(f"pairs has the type {listed.dtype}: integers are wanted")
     if listed.dim() != 2 or listed.shape[1] != 2:
         raise BadInput("pairs is [pairs, 2]: a (source, target) in each row")
-    listed = listed.to(device, torch.int64).contiguous()
     low = listed.amin(0)
     high = listed.amax(0)
     least, most, first, last = torch.cat([low, high]).tolist()
@@ -194,7 +201,8 @@ Cells = Union[Tensor, Sequence[Tensor]]
 class Collection:
     """Grids of a tensor [N, R, D], or of a list of [R_i, D] that may differ in R: one Grids for each R."""
 
-    def __init__(self, cells: Cells, vectors: Union[Tensor, Sequence[Tensor], None] = None, name: str = "cells") -> None:
+    def __init__(self, cells: Cells, vectors: Union[Tensor, Sequence[Tensor], None] = None, name: str = "cells",
+                 any_length: bool = False) -> None:
         first = cells[0] if isinstance(cells, (list, tuple)) and cells else cells
         if not isinstance(first, Tensor):
             raise BadInput(f"{name} is no tensor, and the other side is one on a GPU: move both to one device")
@@ -203,11 +211,11 @@ class Collection:
         if vectors is not None and not isinstance(vectors, Tensor):
             raise BadInput(f"the globals of {name} are no tensor: move both to one device")
         if isinstance(cells, Tensor):
-            self.groups = [grids(cells, vectors, name)]
+            self.groups = [grids(cells, vectors, name, any_length)]
             self.members: List[Optional[Tensor]] = [None]  # all, in their order
             self.size = len(cells)
         else:
-            self._take_list(cells, vectors, name)
+            self._take_list(cells, vectors, name, any_length)
         self.device = self.groups[0].cells.device
         self.dim = self.groups[0].cells.shape[2]
 
@@ -218,7 +226,7 @@ class Collection:
         made.device, made.dim = unit_grids.cells.device, unit_grids.cells.shape[2]
         return made
 
-    def _take_list(self, cells: Sequence[Tensor], vectors: Optional[Tensor], name: str) -> None:
+    def _take_list(self, cells: Sequence[Tensor], vectors: Optional[Tensor], name: str, any_length: bool) -> None:
         by_count: dict = {}
         for i, one in enumerate(cells):
             if not isinstance(one, Tensor) or one.dim() != 2 or one.device != cells[0].device:
@@ -234,7 +242,7 @@ class Collection:
         for places in by_count.values():
             index = torch.tensor(places, device=cells[0].device)
             own = None if vectors is None else vectors[index]
-            self.groups.append(grids(torch.stack([cells[i] for i in places]), own, name))
+            self.groups.append(grids(torch.stack([cells[i] for i in places]), own, name, any_length))
             self.members.append(index)
 
     def globals(self) -> Tensor:

@@ -16,6 +16,7 @@ torch.Size([6, 2])
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, List, Optional, Tuple
 
 import torch
@@ -23,7 +24,7 @@ from torch import Tensor
 
 from . import _search
 from ._errors import BadInput
-from .torch import StructuralSimilarity
+from .torch import StructuralSimilarity, mean_of, unit
 
 __all__ = ["StructuralDistance", "StructuralKNN", "pack", "unpack"]
 
@@ -113,11 +114,11 @@ class StructuralDistance(torch.nn.Module):
 
     def _measured(self, query_emb: Tensor, ref_emb: Tensor, pairs: str) -> Tensor:
         (x, x_global), (y, y_global) = (unpack(_wide(e), self.grid, self.globals) for e in (query_emb, ref_emb))
-        own, others = (cells.mean(1) if vector is None else vector
+        own, others = (mean_of(cells) if vector is None else vector
                        for cells, vector in ((x, x_global), (y, y_global)))
         if self.measure == "structural":
             return self.similarity(x, y, (own, others), pairs)
-        own, others = (torch.nn.functional.normalize(v, dim=1) for v in (own, others))
+        own, others = unit(own), unit(others)
         cosine = own @ others.t() if pairs == "all" else (own * others).sum(1)
         if self.measure == "global":
             return cosine
@@ -135,14 +136,15 @@ class StructuralDistance(torch.nn.Module):
         """How much farther x is than y: y - x."""
         return y - x
 
-    def normalize(self, embeddings: Tensor, dim: int = 1, **kwargs: Any) -> Tensor:
-        """Every cell and every global to length 1; float16 and bfloat16 become float32."""
+    def normalize(self, embeddings: Tensor, dim: int = 1) -> Tensor:
+        """Every cell and every global to length 1; float16 and bfloat16 become float32. dim: 1, as its interface has it."""
+        if dim not in (1, -1):
+            raise BadInput(f"dim is {dim}: embeddings are [images, width], and are normalised along 1")
         cells, vectors = unpack(_wide(embeddings), self.grid, self.globals)
-        unit = torch.nn.functional.normalize
-        return pack(unit(cells, dim=2, **kwargs), None if vectors is None else unit(vectors, dim=1, **kwargs))
+        return pack(unit(cells), None if vectors is None else unit(vectors))
 
-    def maybe_normalize(self, embeddings: Tensor, dim: int = 1, **kwargs: Any) -> Tensor:
-        return self.normalize(embeddings, dim, **kwargs) if self.normalize_embeddings else embeddings
+    def maybe_normalize(self, embeddings: Tensor, dim: int = 1) -> Tensor:
+        return self.normalize(embeddings, dim) if self.normalize_embeddings else embeddings
 
     def get_norm(self, embeddings: Tensor, dim: int = 1, **kwargs: Any) -> Tensor:
         """Lengths of whole embeddings."""
@@ -166,12 +168,39 @@ class StructuralDistance(torch.nn.Module):
                 unpack(embeddings, self.grid, self.globals)
 
 
+class _Held:
+    """A retriever, and which tensor as of when it was made of."""
+
+    def __init__(self, reference: Tensor, device: torch.device, retriever: Any) -> None:
+        self._reference = weakref.ref(reference, lambda _: self._forget())
+        self._version, self._device = reference._version, device
+        self.retriever = retriever
+
+    def _forget(self) -> None:
+        self.retriever = None
+
+    def is_of(self, reference: Tensor, device: torch.device) -> bool:
+        return (self._reference() is reference and not reference.is_inference() and reference._version == self._version
+                and device == self._device)
+
+
 class StructuralKNN:
     """Nearest neighbours for pytorch-metric-learning's testers, InferenceModel and AccuracyCalculator.
 
     The `rerank` nearest by the cosine of the global vectors are ordered by the mean of cosine and structural similarity
     (StructuralDistance's value); what is beyond them keeps its order and has its cosine. grid, globals: as for
     StructuralDistance; how: weights, lambda_, marginals and more, as for diml.Retriever.
+
+    What is made of a reference is kept for the next call with the same tensor. torch counts the changes of a tensor; one
+    whose memory is changed behind its back (through NumPy, or `.data`) needs a reset() between two calls.
+
+    >>> import torch, diml.pml
+    >>> embeddings = torch.randn(6, 17 * 8, generator=torch.Generator().manual_seed(0))
+    >>> knn = diml.pml.StructuralKNN(rerank=5)
+    >>> knn.train(embeddings)
+    >>> values, indices = knn(embeddings[:3], 2)
+    >>> indices[:, 0].tolist()
+    [0, 1, 2]
     """
 
     def __init__(self, rerank: int = 100, grid: Tuple[int, int] = (4, 4), *, globals: bool = True, **how: Any) -> None:
@@ -179,15 +208,19 @@ class StructuralKNN:
             raise BadInput("rerank is 0 or more")
         self.rerank, self.grid, self.globals, self.how = rerank, grid, globals, how
         self.reference: Optional[Tensor] = None
-        self._held: Optional[Tuple[Tensor, Any]] = None
+        self._held: Optional[_Held] = None
 
     def __call__(self, query: Tensor, k: int, reference: Optional[Tensor] = None,
-                 ref_includes_query: bool = False) -> Tuple[Tensor, Tensor]:
+                 ref_includes_query: bool = False, *,
+                 embeddings_come_from_same_source: Optional[bool] = None) -> Tuple[Tensor, Tensor]:
         """(values float32 [N, k], the largest first; indices int64 [N, k]) on the query's device.
 
         query: [N, W]. reference: [M, W], or None for those of train() and add(). ref_includes_query: query i is
-        reference i, which is not among its own neighbours.
+        reference i, which is not among its own neighbours; embeddings_come_from_same_source is its name in versions of
+        pytorch-metric-learning before 2.0.
         """
+        if embeddings_come_from_same_source is not None:
+            ref_includes_query = embeddings_come_from_same_source
         reference = self.reference if reference is None else reference
         if reference is None:
             raise BadInput("there is no reference: pass one, or give embeddings to train() first")
@@ -195,9 +228,7 @@ class StructuralKNN:
         if k < 1 or k + extra > len(reference):
             raise BadInput(f"k is {k}: from 1 to {len(reference) - extra} neighbours are there")
         cells, vectors = unpack(query.detach(), self.grid, self.globals)
-        if reference is not self.reference:
-            reference = reference.detach()
-        values, indices = self._retriever(reference.to(query.device)).search(
+        values, indices = self._retriever(reference, query.device).search(
             cells, k + extra, globals=vectors, rerank=self.rerank + extra if self.rerank else 0)
         values = values.clone()
         head = min(self.rerank + extra, k + extra) if self.rerank else 0
@@ -209,14 +240,15 @@ class StructuralKNN:
         itself[~itself.any(1), -1] = True
         return values[~itself].view(len(values), k), indices[~itself].view(len(indices), k)
 
-    def _retriever(self, reference: Tensor) -> Any:
-        if self._held is None or self._held[0] is not reference:
-            cells, vectors = unpack(reference, self.grid, self.globals)
-            made = _search.Retriever(cells, vectors, **self.how)
-            if reference is not self.reference:
-                return made
-            self._held = (reference, made)
-        return self._held[1]
+    def _retriever(self, reference: Tensor, device: torch.device) -> Any:
+        if self._held is not None and self._held.is_of(reference, device):
+            return self._held.retriever
+        self._held = None  # its memory goes before that of the next is taken
+        cells, vectors = unpack(reference.detach().to(device), self.grid, self.globals)
+        made = _search.Retriever(cells, vectors, layout="nrd", **self.how)
+        if not reference.is_inference():  # torch does not count the changes of such tensors
+            self._held = _Held(reference, device, made)
+        return made
 
     def train(self, embeddings: Tensor) -> None:
         """Searches in these from now on, where a call names no reference."""

@@ -87,6 +87,21 @@ class _WithPlans(torch.autograd.Function):
         return of_source, of_target, None, None, None
 
 
+def unit(vectors: Tensor) -> Tensor:
+    """Vectors [..., D] of any scale to length 1; zero vectors stay. Differentiable."""
+    # A length does not overflow, and does not vanish, where the largest number is 1; the direction is the same.
+    largest = vectors.detach().abs().amax(-1, keepdim=True)
+    scaled = vectors / torch.where(largest > 0.0, largest, torch.ones_like(largest))
+    lengths = torch.linalg.vector_norm(scaled, dim=-1, keepdim=True)
+    return scaled / torch.where(lengths > 0.0, lengths, torch.ones_like(lengths))
+
+
+def mean_of(cells: Tensor) -> Tensor:
+    """The direction of the mean of cells [N, R, D] of any scale: [N, D]."""
+    largest = cells.detach().abs().amax((1, 2), keepdim=True)
+    return (cells / torch.where(largest > 0.0, largest, torch.ones_like(largest))).mean(1)
+
+
 class StructuralSimilarity(torch.nn.Module):
     """Structural similarity of images, from their cells: the sum of transport plan * cosine over all pairs of cells.
 
@@ -169,8 +184,8 @@ class StructuralSimilarity(torch.nn.Module):
         kind = torch.float64 if double else torch.float32
         for cells, of_cells in ((source, vectors[0]), (target, vectors[1])):
             wide = cells.to(kind)
-            means = wide.mean(1) if of_cells is None else of_cells.to(kind)
-            made.append((torch.nn.functional.normalize(wide, dim=2), torch.nn.functional.normalize(means, dim=1)))
+            means = mean_of(wide) if of_cells is None else of_cells.to(kind)
+            made.append((unit(wide), unit(means)))
         return _Sides(made[0][0], made[1][0], made[0][1], made[1][1])
 
     @staticmethod

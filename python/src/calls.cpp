@@ -7,6 +7,26 @@ namespace {
 
 std::atomic<int> thread_setting{0};
 
+// Throws on Ctrl-C, and looks for it no more often than it should. Called from one thread.
+class Look {
+ public:
+  bool operator()() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ >= kBetweenLooks) {
+      last_ = now;
+      check_signals();
+    }
+    return false;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+Progress::Cancelled look() {
+  return [look = std::make_shared<Look>()] { return (*look)(); };
+}
+
 }  // namespace
 
 int threads() { return thread_setting; }
@@ -22,19 +42,24 @@ void check_signals() {
 }
 
 Progress progress_to(const py::object& function) {
-  if (function.is_none()) {
-    return Progress([](std::size_t, std::size_t) { check_signals(); });
-  }
+  if (function.is_none()) return ended_by_ctrl_c();
   // The last copy may end without the GIL.
   const std::shared_ptr<py::object> kept(new py::object(function), [](py::object* object) {
     const py::gil_scoped_acquire gil;
     delete object;
   });
-  return Progress([kept](std::size_t done, std::size_t total) {
-    const py::gil_scoped_acquire gil;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    (*kept)(done, total);
-  });
+  return Progress(
+      [kept](std::size_t done, std::size_t total) {
+        const py::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+        (*kept)(done, total);
+      },
+      look());
+}
+
+Progress ended_by_ctrl_c() {
+  const Progress::Cancelled looked = look();
+  return Progress([looked](std::size_t, std::size_t) { looked(); }, looked);
 }
 
 Watch::Watch(const py::object& function) : report_(progress_to(function)) {}
@@ -49,7 +74,15 @@ Progress Watch::progress() const {
           *stopped = std::current_exception();
         }
       },
-      [stopped = stopped_] { return *stopped != nullptr; });
+      [report = report_, stopped = stopped_] {
+        if (*stopped) return true;
+        try {
+          return report.cancelled();
+        } catch (...) {
+          *stopped = std::current_exception();
+          return true;
+        }
+      });
 }
 
 void Watch::rethrow() const {
@@ -65,6 +98,12 @@ MatchParams match_params(const std::string& marginals, double lambda, double tol
   params.transport.max_iterations = max_iterations;
   check_params(params.transport);
   return params;
+}
+
+std::unique_ptr<Matcher> matcher_for(const std::string& backend) {
+  const Backend wanted = backend_from(backend);
+  const py::gil_scoped_release without_gil;
+  return make_matcher(wanted, {threads()});
 }
 
 void raise(const Error& error) {

@@ -3,9 +3,12 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <chrono>
 #include <exception>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "diml/error.h"
@@ -21,12 +24,33 @@ namespace py = pybind11;
 int threads();
 void set_threads(int count);
 
+// Between two looks at Ctrl-C: whoever waits notices no more, and the GIL is not asked for all the
+// time while other threads run Python.
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+
 // Throws what Python wants to raise (Ctrl-C). The caller does not hold the GIL.
 void check_signals();
 
 // Reports to a Python function of (done, total), or to none, and ends the task on Ctrl-C or where
-// the function raises: the exception passes through the library. The task runs without the GIL.
+// the function raises: the exception passes through the library. Where the library asks between two
+// blocks whether it is cancelled, Ctrl-C is looked for, at most every kBetweenLooks. The task runs
+// without the GIL.
 Progress progress_to(const py::object& function);
+
+// The same without a function.
+Progress ended_by_ctrl_c();
+
+// Runs `work`, which cannot be cancelled, on a thread of its own: Ctrl-C ends the wait, and leaves
+// the thread to its end. So `work` owns everything that it uses, and nothing of Python. The caller
+// does not hold the GIL.
+template <typename Work>
+auto wait_for(Work work) -> decltype(work()) {
+  std::packaged_task<decltype(work())()> task(std::move(work));
+  auto result = task.get_future();
+  std::thread(std::move(task)).detach();
+  while (result.wait_for(kBetweenLooks) != std::future_status::ready) check_signals();
+  return result.get();
+}
 
 // The same for tasks that keep what they have done: Ctrl-C and a function that raises cancel them.
 class Watch {
@@ -44,6 +68,9 @@ class Watch {
 // How pairs are matched, from Python's keywords.
 MatchParams match_params(const std::string& marginals, double lambda, double tolerance,
                          int max_iterations);
+
+// The caller holds the GIL, which others may have while it is made: a GPU takes seconds to start.
+std::unique_ptr<Matcher> matcher_for(const std::string& backend);
 
 // Raises the Python exception of the error's kind.
 void raise(const Error& error);

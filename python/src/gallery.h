@@ -21,6 +21,11 @@ class OpenGallery {
       : store_(std::move(store)), searching_(std::move(searching)), running_(std::move(running)) {}
 
   GridStore& store() const { return *store_; }
+  // Called with the GIL, which others may have meanwhile.
+  std::unique_ptr<GridSnapshot> snapshot() const {
+    const py::gil_scoped_release without_gil;
+    return store_->snapshot();
+  }
   // These are called without the GIL.
   const Searcher& searcher();
   SharedEmbedder& embedder();

@@ -139,11 +139,11 @@ py::dict verify(const OpenGallery& gallery, const py::object& progress) {
 }
 
 std::optional<std::int64_t> find(const OpenGallery& gallery, const std::string& path) {
-  return gallery.store().snapshot()->find(path);
+  return gallery.snapshot()->find(path);
 }
 
 py::bytes thumbnail(const OpenGallery& gallery, std::int64_t id) {
-  const std::vector<std::uint8_t> bytes = gallery.store().snapshot()->thumbnail(id);
+  const std::vector<std::uint8_t> bytes = gallery.snapshot()->thumbnail(id);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -166,15 +166,13 @@ Embedder OpenGallery::another_embedder() const { return open_embedder_of(*store_
 void bind_gallery(py::module_& module) {
   GalleryClass gallery(module, "Gallery");
   gallery.def("expect_model", &expect_model)
-      .def("__len__", [](const OpenGallery& g) { return g.store().snapshot()->size(); })
+      .def("__len__", [](const OpenGallery& g) { return g.snapshot()->size(); })
       .def("__contains__",
-           [](const OpenGallery& g, std::int64_t id) { return g.store().snapshot()->contains(id); })
+           [](const OpenGallery& g, std::int64_t id) { return g.snapshot()->contains(id); })
       .def("info", &info)
       .def(
           "item",
-          [](const OpenGallery& g, std::int64_t id) {
-            return dict_of(g.store().snapshot()->item(id));
-          },
+          [](const OpenGallery& g, std::int64_t id) { return dict_of(g.snapshot()->item(id)); },
           py::arg("id"))
       .def("find", &find, py::arg("path"))
       .def("grids", &grids, py::arg("ids"))

@@ -46,7 +46,8 @@ struct Asking {
   }
 };
 
-constexpr std::size_t kAtOnce = 64;  // queries between two looks at Ctrl-C
+constexpr std::size_t kAtOnce = 64;         // queries between two reports
+constexpr std::size_t kPicturesAtOnce = 8;  // between two looks at Ctrl-C
 
 // queries: of the gallery's shape. ids: of the queries in the gallery, or none.
 py::list search(OpenGallery& gallery, const GridSetView& queries,
@@ -63,7 +64,7 @@ py::list search(OpenGallery& gallery, const GridSetView& queries,
       auto hits = searcher.search(
           set_of(some), asking.top,
           ids.empty() ? std::span<const std::int64_t>() : std::span(ids).subspan(first, count),
-          asking.params, asking.filter);
+          asking.params, asking.filter, progress);
       std::move(hits.begin(), hits.end(), std::back_inserter(found));
       progress(first + count, queries.size);
     }
@@ -80,8 +81,13 @@ py::list search_ids(OpenGallery& gallery, const std::vector<std::int64_t>& ids, 
                     const std::vector<std::string>& where, const py::object& progress) {
   const Asking asking(k, rerank, weights, match, where);
   const Progress report = progress_to(progress);
-  const std::unique_ptr<GridSnapshot> snapshot = gallery.store().snapshot();
-  const std::vector<GridView> grids = snapshot->grids(ids);
+  std::unique_ptr<GridSnapshot> snapshot;
+  std::vector<GridView> grids;
+  {
+    const py::gil_scoped_release without_gil;
+    snapshot = gallery.store().snapshot();
+    grids = snapshot->grids(ids);
+  }
   return search(gallery, set_of(grids), ids, asking, report);
 }
 
@@ -89,7 +95,12 @@ py::list search_grids(OpenGallery& gallery, const std::shared_ptr<Grids>& querie
                       std::size_t rerank, Weights weights, const MatchParams& match,
                       const std::vector<std::string>& where, const py::object& progress) {
   const Asking asking(k, rerank, weights, match, where);
-  return search(gallery, gallery.stored_as(*queries).view(), {}, asking, progress_to(progress));
+  GridSet stored;
+  {
+    const py::gil_scoped_release without_gil;
+    stored = gallery.stored_as(*queries);
+  }
+  return search(gallery, stored.view(), {}, asking, progress_to(progress));
 }
 
 py::list search_photos(OpenGallery& gallery, const std::vector<std::string>& paths, std::size_t k,
@@ -113,11 +124,20 @@ py::list search_pictures(OpenGallery& gallery, const std::vector<Pixels>& pictur
   std::vector<Image> images;
   images.reserve(pictures.size());
   for (const Pixels& picture : pictures) images.push_back(image_of(picture));
+  const Progress ctrl_c = ended_by_ctrl_c();
   GridSet queries;
   {
     const py::gil_scoped_release without_gil;
     const SharedEmbedder::Turn embedder(gallery.embedder());
-    queries = embedder->embed(images, gallery.store().format().type);
+    queries = GridSet(images.size(), embedder->cells_per_grid(), embedder->dim(),
+                      gallery.store().format().type);
+    for (std::size_t first = 0; first < images.size(); first += kPicturesAtOnce) {
+      const std::size_t count = std::min(kPicturesAtOnce, images.size() - first);
+      const GridSet some = embedder->embed(std::span<const Image>(images).subspan(first, count),
+                                           gallery.store().format().type);
+      for (std::size_t i = 0; i < count; ++i) queries.put(first + i, some[i]);
+      ctrl_c.cancelled();
+    }
   }
   return search(gallery, queries.view(), {}, asking, progress_to(progress));
 }
@@ -132,8 +152,10 @@ std::vector<std::int64_t> admitted(OpenGallery& gallery, const std::vector<std::
 using Side = std::variant<std::int64_t, std::string, Pixels>;
 
 ComparedImage side_of(OpenGallery& gallery, const GridSnapshot& snapshot, const Side& side) {
-  if (const auto* id = std::get_if<std::int64_t>(&side)) return stored_image(snapshot, *id);
   Image photo;
+  if (const auto* pixels = std::get_if<Pixels>(&side)) photo = image_of(*pixels);
+  const py::gil_scoped_release without_gil;
+  if (const auto* id = std::get_if<std::int64_t>(&side)) return stored_image(snapshot, *id);
   std::string name = "photo";
   if (const auto* path = std::get_if<std::string>(&side)) {
     // Digits name a file here: an id is a number.
@@ -143,10 +165,7 @@ ComparedImage side_of(OpenGallery& gallery, const GridSnapshot& snapshot, const 
     }
     photo = read_image(*path, {.orientation = Orientation::exif});
     name = std::filesystem::path(*path).filename().string();
-  } else {
-    photo = image_of(std::get<Pixels>(side));
   }
-  const py::gil_scoped_release without_gil;
   const SharedEmbedder::Turn embedder(gallery.embedder());
   return photo_to_compare(snapshot, photo, name, *embedder);
 }
@@ -155,7 +174,7 @@ ComparedImage side_of(OpenGallery& gallery, const GridSnapshot& snapshot, const 
 py::tuple explain(OpenGallery& gallery, const Side& source, const Side& target,
                   const std::string& backend, MatchParams match) {
   match.transport.backend = backend_from(backend);
-  const std::unique_ptr<GridSnapshot> snapshot = gallery.store().snapshot();
+  const std::unique_ptr<GridSnapshot> snapshot = gallery.snapshot();
   ComparedImage from = side_of(gallery, *snapshot, source);
   ComparedImage to = side_of(gallery, *snapshot, target);
   return py::make_tuple(

@@ -1,8 +1,10 @@
 #include "grids.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "base/threads.h"
 
@@ -21,6 +23,7 @@ std::string shape_text(const py::array& array) {
 
 // name: of the argument, for messages.
 FloatArray floats_of(const py::object& object, const std::string& name) {
+  if (py::isinstance<FloatArray>(object)) return py::reinterpret_borrow<FloatArray>(object);
   const py::array array = py::array::ensure(object);
   if (!array) {
     PyErr_Clear();
@@ -35,81 +38,165 @@ FloatArray floats_of(const py::object& object, const std::string& name) {
   return floats;
 }
 
+// One grid after the other, by the library's rule.
+class Normaliser {
+ public:
+  Normaliser(std::size_t cells_per_grid, std::size_t dim)
+      : cells_(cells_per_grid),
+        dim_(dim),
+        is_long_(cells_per_grid > kMostCells),
+        // The rule is one for each cell: a long grid is as many grids of one.
+        set_(is_long_ ? cells_ : 1, is_long_ ? 1 : cells_, dim),
+        global_(1, 1, is_long_ ? dim : 1) {}
+
+  // global: empty for the mean of the cells.
+  void set(std::span<const float> cells, std::span<const float> global) {
+    if (!is_long_) return set_.set(0, cells, global);
+    for (std::size_t i = 0; i < cells_; ++i) {
+      const std::span<const float> cell = cells.subspan(i * dim_, dim_);
+      set_.set(i, cell, cell);
+    }
+    if (global.empty()) {
+      mean_.resize(dim_);
+      for (std::size_t d = 0; d < dim_; ++d) {
+        double sum = 0.0;
+        for (std::size_t i = 0; i < cells_; ++i) sum += cells[i * dim_ + d];
+        mean_[d] = static_cast<float>(sum / static_cast<double>(cells_));
+      }
+      global = mean_;
+    }
+    global_.set(0, global, global);
+  }
+  const float* cells() const { return static_cast<const float*>(set_.view().cells); }
+  const float* global() const { return (is_long_ ? global_ : set_).view().globals; }
+
+ private:
+  std::size_t cells_;
+  std::size_t dim_;
+  bool is_long_;
+  GridSet set_;
+  GridSet global_;
+  std::vector<float> mean_;
+};
+
+bool differs(const float* made, std::span<const float> given) {
+  return std::memcmp(made, given.data(), given.size_bytes()) != 0;
+}
+
 }  // namespace
 
-Grids::Block Grids::block_of(const py::object& cells, const py::object& globals, std::size_t count,
-                             const std::string& name) {
-  Block block;
-  block.cells = floats_of(cells, name);
-  const bool one = count == 1 && block.cells.ndim() == 2;
-  if (!one && block.cells.ndim() != 3) {
-    throw Error(name + " is " + shape_text(block.cells) +
+Grids::Block::Block(const py::object& given_cells, const py::object& given_globals,
+                    std::size_t count, const std::string& name, Lengths lengths) {
+  const FloatArray array = floats_of(given_cells, name);
+  const bool one = count == 1 && array.ndim() == 2;
+  if (!one && array.ndim() != 3) {
+    throw Error(name + " is " + shape_text(array) +
                 (count == 1 ? ": [cells, dimensions] is wanted"
                             : ": [images, cells, dimensions] is wanted"));
   }
   const py::ssize_t lead = one ? 0 : 1;
-  const auto size = one ? std::size_t{1} : static_cast<std::size_t>(block.cells.shape(0));
-  const auto cells_per_grid = static_cast<std::size_t>(block.cells.shape(lead));
-  const auto dim = static_cast<std::size_t>(block.cells.shape(lead + 1));
+  size = one ? std::size_t{1} : static_cast<std::size_t>(array.shape(0));
+  cells_per_grid = static_cast<std::size_t>(array.shape(lead));
+  dim = static_cast<std::size_t>(array.shape(lead + 1));
   if (size == 0) throw Error(name + " is empty: at least one image is wanted");
-  check_grid_shape(cells_per_grid, dim);
-  const bool given = !globals.is_none();
-  if (given) {
-    block.globals = floats_of(globals, "globals");
-    if (static_cast<std::size_t>(block.globals.size()) != size * dim ||
-        static_cast<std::size_t>(block.globals.shape(block.globals.ndim() - 1)) != dim) {
-      throw Error("globals is " + shape_text(block.globals) + " where [" + std::to_string(size) +
-                  ", " + std::to_string(dim) + "] is wanted, to go with " + name);
-    }
+  // Of a grid of any length, the dimensions alone are limited.
+  check_grid_shape(lengths == Lengths::any ? std::min(cells_per_grid, kMostCells) : cells_per_grid,
+                   dim);
+  kept_cells = array;
+  cells = array.data();
+  if (given_globals.is_none()) return;
+  const FloatArray vectors = floats_of(given_globals, "globals");
+  const py::ssize_t last = vectors.ndim() - 1;
+  if (last < 0 || static_cast<std::size_t>(vectors.size()) != size * dim ||
+      static_cast<std::size_t>(vectors.shape(last)) != dim) {
+    throw Error("globals is " + shape_text(vectors) + " where [" + std::to_string(size) + ", " +
+                std::to_string(dim) + "] is wanted, to go with " + name);
   }
-
-  const float* cell_data = block.cells.data();
-  const float* global_data = given ? block.globals.data() : nullptr;
-  const std::size_t of_grid = cells_per_grid * dim;
-  const auto cells_of = [&](std::size_t i) { return std::span(cell_data + i * of_grid, of_grid); };
-  const auto global_of = [&](std::size_t i) {
-    return given ? std::span(global_data + i * dim, dim) : std::span<const float>();
-  };
-  std::vector<float> made(size * dim);
-  std::atomic<bool> cells_stay{true};
-  std::atomic<bool> globals_stay{given};
-  const py::gil_scoped_release without_gil;
-  // The library says which vectors it would leave unchanged.
-  parallel_for(size, kGridsAtOnce, threads(), [&](std::size_t begin, std::size_t end) {
-    GridSet normalised(1, cells_per_grid, dim);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (!cells_stay) return;  // all are done again, into the copy
-      normalised.set(0, cells_of(i), global_of(i));
-      const GridView grid = normalised[0];
-      if (std::memcmp(grid.cells, cells_of(i).data(), of_grid * sizeof(float)) != 0) {
-        cells_stay = false;
-      }
-      std::memcpy(&made[i * dim], grid.global, dim * sizeof(float));
-      if (given && std::memcmp(grid.global, global_of(i).data(), dim * sizeof(float)) != 0) {
-        globals_stay = false;
-      }
-    }
-  });
-  if (!cells_stay) {
-    block.copy = GridSet(size, cells_per_grid, dim);
-    parallel_for(size, kGridsAtOnce, threads(), [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) block.copy.set(i, cells_of(i), global_of(i));
-    });
-    block.view = block.copy.view();
-    return block;
-  }
-  if (!globals_stay) block.own_globals = std::move(made);
-  block.view = {cell_data, CellType::float32,
-                size,      cells_per_grid,
-                dim,       globals_stay ? global_data : block.own_globals.data(),
-                nullptr};
-  return block;
+  kept_globals = vectors;
+  globals = vectors.data();
 }
 
-std::shared_ptr<Grids> Grids::of_array(const py::object& cells, const py::object& globals) {
+Grids::Block::Block(GridSet own) : set(std::move(own)) { view = set.view(); }
+
+void Grids::Block::normalise(int threads, const Progress& progress) {
+  const std::size_t of_grid = cells_per_grid * dim;
+  const auto cells_of = [&](std::size_t i) { return std::span(cells + i * of_grid, of_grid); };
+  const auto global_of = [&](std::size_t i) {
+    return globals ? std::span(globals + i * dim, dim) : std::span<const float>();
+  };
+  // The library says which grids it would leave unchanged.
+  std::vector<std::uint8_t> changes(size);
+  std::atomic<std::size_t> changed{0};
+  std::atomic<bool> globals_stay{globals != nullptr};
+  const std::size_t most = size / 8;  // that are worth views apart
+  own_globals.resize(size * dim);
+  parallel_for(
+      size, kGridsAtOnce, threads,
+      [&](std::size_t begin, std::size_t end) {
+        Normaliser normalised(cells_per_grid, dim);
+        for (std::size_t i = begin; i < end; ++i) {
+          if (changed > most) return;  // all are done again, into the copy
+          normalised.set(cells_of(i), global_of(i));
+          changes[i] = differs(normalised.cells(), cells_of(i)) ? 1 : 0;
+          changed += changes[i];
+          std::copy_n(normalised.global(), dim, &own_globals[i * dim]);
+          if (globals && differs(normalised.global(), global_of(i))) globals_stay = false;
+        }
+      },
+      progress);
+  const bool all = changed > most;
+  if (all) {
+    changes.assign(size, 1);
+    globals_stay = false;
+  }
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (changes[i] != 0) places.push_back(i);
+  }
+  own_cells.resize(places.size() * of_grid);
+  parallel_for(
+      places.size(), kGridsAtOnce, threads,
+      [&](std::size_t begin, std::size_t end) {
+        Normaliser normalised(cells_per_grid, dim);
+        for (std::size_t k = begin; k < end; ++k) {
+          normalised.set(cells_of(places[k]), global_of(places[k]));
+          std::copy_n(normalised.cells(), of_grid, &own_cells[k * of_grid]);
+          std::copy_n(normalised.global(), dim, &own_globals[places[k] * dim]);
+        }
+      },
+      progress);
+  if (globals_stay) own_globals = {};
+  const float* own = globals_stay ? globals : own_globals.data();
+  view = {
+      all ? own_cells.data() : cells, CellType::float32, size, cells_per_grid, dim, own, nullptr};
+  if (!all && !places.empty()) {
+    for (std::size_t i = 0; i < size; ++i) apart.push_back(view[i]);
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      apart[places[k]].cells = &own_cells[k * of_grid];
+    }
+    view.apart = apart.data();
+  }
+}
+
+void Grids::Block::drop_unused() {
+  if (view.cells != cells) kept_cells = {};
+  if (!own_globals.empty()) kept_globals = {};
+}
+
+std::size_t Grids::Block::copied() const {
+  return set.size() + own_cells.size() / std::max<std::size_t>(1, cells_per_grid * dim);
+}
+
+std::shared_ptr<Grids> Grids::of_array(const py::object& cells, const py::object& globals,
+                                       Lengths lengths) {
   auto grids = std::make_shared<Grids>();
-  grids->blocks_.push_back(block_of(cells, globals, 0, "cells"));
-  grids->take_all(grids->blocks_.front().view);
+  Block& block = grids->blocks_.emplace_back(cells, globals, 0, "cells", lengths);
+  {
+    const py::gil_scoped_release without_gil;
+    block.normalise(threads(), ended_by_ctrl_c());
+  }
+  block.drop_unused();
+  grids->take_all(block.view);
   return grids;
 }
 
@@ -125,29 +212,26 @@ std::shared_ptr<Grids> Grids::of_one(const py::object& cells, const py::object& 
   }
   const auto dim = static_cast<std::size_t>(values.shape(1));
   GridSet set(1, static_cast<std::size_t>(values.shape(0)), dim);
-  FloatArray vector;
+  std::optional<FloatArray> vector;
   if (!global.is_none()) vector = floats_of(global, "globals");
-  if (!global.is_none() && static_cast<std::size_t>(vector.size()) != dim) {
-    throw Error("globals is " + shape_text(vector) + " where [" + std::to_string(dim) +
+  if (vector && static_cast<std::size_t>(vector->size()) != dim) {
+    throw Error("globals is " + shape_text(*vector) + " where [" + std::to_string(dim) +
                 "] is wanted, to go with cells");
   }
   // A copy of one small grid costs less than to find out whether it is needed.
   set.set(0, {values.data(), static_cast<std::size_t>(values.size())},
-          {vector.data(), global.is_none() ? 0 : dim});
+          vector ? std::span(vector->data(), dim) : std::span<const float>());
   return of_set(std::move(set));
 }
 
 std::shared_ptr<Grids> Grids::of_set(GridSet set) {
   auto grids = std::make_shared<Grids>();
-  grids->blocks_.emplace_back();
-  Block& block = grids->blocks_.front();
-  block.copy = std::move(set);
-  block.view = block.copy.view();
-  grids->take_all(block.view);
+  grids->take_all(grids->blocks_.emplace_back(std::move(set)).view);
   return grids;
 }
 
-std::shared_ptr<Grids> Grids::of_list(const py::sequence& cells, const py::object& globals) {
+std::shared_ptr<Grids> Grids::of_list(const py::sequence& cells, const py::object& globals,
+                                      Lengths lengths) {
   auto grids = std::make_shared<Grids>();
   const std::size_t count = cells.size();
   if (count == 0) throw Error("cells is empty: at least one image is wanted");
@@ -159,11 +243,22 @@ std::shared_ptr<Grids> Grids::of_list(const py::sequence& cells, const py::objec
                   std::to_string(each.size()) + " globals: one each is wanted");
     }
   }
-  grids->blocks_.reserve(count);  // views point into blocks
+  std::vector<Block>& blocks = grids->blocks_;
+  blocks.reserve(count);  // views point into blocks
   for (std::size_t i = 0; i < count; ++i) {
     const py::object global = globals.is_none() ? py::none() : py::object(each[i]);
-    grids->blocks_.push_back(block_of(cells[i], global, 1, "cells[" + std::to_string(i) + "]"));
+    blocks.emplace_back(cells[i], global, 1, "cells[" + std::to_string(i) + "]", lengths);
   }
+  {
+    const py::gil_scoped_release without_gil;
+    parallel_for(
+        count, kGridsAtOnce, threads(),
+        [&](std::size_t begin, std::size_t end) {
+          for (std::size_t i = begin; i < end; ++i) blocks[i].normalise(1, {});
+        },
+        ended_by_ctrl_c());
+  }
+  for (Block& block : blocks) block.drop_unused();
   grids->group();
   return grids;
 }
@@ -195,37 +290,40 @@ GridSetView Grids::one_shape(const char* what) const {
   return groups_.front();
 }
 
-const std::vector<float>& Grids::copied_globals() {
-  if (globals_.empty()) {
+VectorsView Grids::globals() const {
+  if (groups_.size() == 1 && !groups_.front().apart) {
+    return {groups_.front().globals, size(), dim()};
+  }
+  std::call_once(globals_copied_, [this] {
     globals_.reserve(size() * dim());
     for (std::size_t i = 0; i < size(); ++i) {
       const float* global = (*this)[i].global;
       globals_.insert(globals_.end(), global, global + dim());
     }
-  }
-  return globals_;
+  });
+  return {globals_.data(), size(), dim()};
 }
 
-bool Grids::cells_in_place() const {
-  for (const Block& block : blocks_) {
-    if (block.copy.size() > 0) return false;
-  }
-  return true;
+std::size_t Grids::copied_cells() const {
+  std::size_t copied = 0;
+  for (const Block& block : blocks_) copied += block.copied();
+  return copied;
 }
 
-bool Grids::globals_in_place() const {
+std::size_t Grids::copied_globals() const {
+  std::size_t copied = 0;
   for (const Block& block : blocks_) {
-    if (block.copy.size() > 0 || !block.own_globals.empty()) return false;
+    copied += block.set.size() + (block.own_globals.empty() ? 0 : block.size);
   }
-  return true;
+  return copied;
 }
 
 void bind_grids(py::module_& module) {
   py::class_<Grids, std::shared_ptr<Grids>>(module, "Grids")
       .def("__len__", &Grids::size)
       .def_property_readonly("dim", &Grids::dim)
-      .def_property_readonly("cells_in_place", &Grids::cells_in_place)
-      .def_property_readonly("globals_in_place", &Grids::globals_in_place)
+      .def_property_readonly("copied_cells", &Grids::copied_cells)
+      .def_property_readonly("copied_globals", &Grids::copied_globals)
       .def("cells_address",
            [](const Grids& grids, std::size_t i) {
              if (i >= grids.size()) throw py::index_error();
@@ -241,8 +339,19 @@ void bind_grids(py::module_& module) {
         return Grids::of_one(cells, global);
       },
       py::arg("cells"), py::arg("global_vector"));
-  module.def("grids_of_array", &Grids::of_array, py::arg("cells"), py::arg("globals"));
-  module.def("grids_of_list", &Grids::of_list, py::arg("cells"), py::arg("globals"));
+  const auto lengths = [](bool any) { return any ? Lengths::any : Lengths::of_a_grid; };
+  module.def(
+      "grids_of_array",
+      [lengths](const py::object& cells, const py::object& globals, bool any_length) {
+        return Grids::of_array(cells, globals, lengths(any_length));
+      },
+      py::arg("cells"), py::arg("globals"), py::arg("any_length"));
+  module.def(
+      "grids_of_list",
+      [lengths](const py::sequence& cells, const py::object& globals, bool any_length) {
+        return Grids::of_list(cells, globals, lengths(any_length));
+      },
+      py::arg("cells"), py::arg("globals"), py::arg("any_length"));
 }
 
 }  // namespace diml::python

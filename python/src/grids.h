@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "calls.h"
+#include "diml/candidates.h"
 #include "diml/grid.h"
 
 namespace diml::python {
@@ -11,17 +13,22 @@ namespace diml::python {
 using FloatArray = py::array_t<float, py::array::c_style | py::array::forcecast |
                                           py::detail::npy_api::NPY_ARRAY_ALIGNED_>;
 
+// Scores that are no transport compare grids of any number of cells.
+enum class Lengths : bool { of_a_grid, any };
+
 // Grids that came from Python. Arrays of contiguous float32 whose vectors have length 1 are used
-// where they lie; all others are converted and normalised into a copy, by the library's rule, so
-// that both ways give the same bits.
+// where they lie. A few grids among them that are not so are copied, and all where these are many:
+// normalised by the library's rule, so that every way gives the same bits.
 class Grids {
  public:
   // cells: [N, R, D]; globals: [N, D], or None for the means of the cells.
-  static std::shared_ptr<Grids> of_array(const py::object& cells, const py::object& globals);
+  static std::shared_ptr<Grids> of_array(const py::object& cells, const py::object& globals,
+                                         Lengths lengths);
   // cells: [R, D]; global: [D] or None. Always a copy.
   static std::shared_ptr<Grids> of_one(const py::object& cells, const py::object& global);
   // cells: a sequence of [R_i, D], which may differ in R; globals: [N, D] or None.
-  static std::shared_ptr<Grids> of_list(const py::sequence& cells, const py::object& globals);
+  static std::shared_ptr<Grids> of_list(const py::sequence& cells, const py::object& globals,
+                                        Lengths lengths);
 
   // Grids of the library's own, of any type of cells.
   static std::shared_ptr<Grids> of_set(GridSet set);
@@ -41,23 +48,41 @@ class Grids {
   }
   // All of them as one set. Throws where they differ in shape. what: "evaluate", for the message.
   GridSetView one_shape(const char* what) const;
-  // [size, dim], side by side.
-  const std::vector<float>& copied_globals();
+  // [size, dim], side by side: where they lie, or copied once.
+  VectorsView globals() const;
 
-  bool cells_in_place() const;
-  bool globals_in_place() const;
+  std::size_t copied_cells() const;    // grids whose cells are used in a copy
+  std::size_t copied_globals() const;  // grids whose globals are
+  // A copy that has nothing to do with Python. The grids must have one shape.
+  GridSet copy() const { return GridSet(one_shape("a copy")); }
 
  private:
-  // One array, [N, R, D], and what was made of it.
+  // One array, [size, cells_per_grid, dim], and what was made of it.
   struct Block {
-    FloatArray cells;
-    FloatArray globals;
-    GridSet copy;                    // empty where the cells are used in place
-    std::vector<float> own_globals;  // empty where the globals are used in place, or in the copy
+    py::object kept_cells;  // the arrays, while they are used in place
+    py::object kept_globals;
+    const float* cells = nullptr;
+    const float* globals = nullptr;  // null: the means of the cells
+    std::size_t size = 0;
+    std::size_t cells_per_grid = 0;
+    std::size_t dim = 0;
+
+    GridSet set;                     // of_set()'s
+    std::vector<float> own_cells;    // of the grids that are copied, one after the other
+    std::vector<float> own_globals;  // of all grids; empty where the globals are used in place
+    std::vector<GridView> apart;     // where some grids are copied
     GridSetView view;
+
+    // With the GIL: checks the arrays.
+    Block(const py::object& given_cells, const py::object& given_globals, std::size_t count,
+          const std::string& name, Lengths lengths);
+    explicit Block(GridSet own);
+    // Without: makes the view. progress: asked whether it is cancelled.
+    void normalise(int threads, const Progress& progress);
+    // With the GIL, afterwards: drops arrays that are not used in place.
+    void drop_unused();
+    std::size_t copied() const;
   };
-  static Block block_of(const py::object& cells, const py::object& globals, std::size_t count,
-                        const std::string& name);
   void take_all(const GridSetView& view);
   void group();
 
@@ -65,7 +90,8 @@ class Grids {
   std::vector<std::vector<GridView>> apart_;  // of the groups of a list
   std::vector<GridSetView> groups_;
   std::vector<Place> places_;
-  std::vector<float> globals_;
+  mutable std::once_flag globals_copied_;
+  mutable std::vector<float> globals_;
 };
 
 }  // namespace diml::python

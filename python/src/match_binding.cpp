@@ -17,20 +17,55 @@ PairMatch match_pair(std::shared_ptr<Grids> source, std::shared_ptr<Grids> targe
   return matched(std::move(source), std::move(target), params);
 }
 
+// Whether the solver could go on for more than a fraction of a second.
+bool may_take_long(GridView source, GridView target, const MatchParams& params) {
+  const bool in_float =
+      params.transport.backend == Backend::cpu ||
+      (params.transport.backend == Backend::fastest && fastest_of_one_pair() == Backend::cpu);
+  const double steps = static_cast<double>(source.count) * static_cast<double>(target.count) *
+                       params.transport.max_iterations;
+  return steps > (in_float ? 1e9 : 1e7);
+}
+
+StructuralMatch match_or_ctrl_c(const Grids& source, const Grids& target,
+                                const MatchParams& params) {
+  if (!may_take_long(source[0], target[0], params)) return match(source[0], target[0], params);
+  return wait_for(
+      [from = source.copy(), to = target.copy(), params] { return match(from[0], to[0], params); });
+}
+
 #if DIML_HAS_IMAGES
 Pixels read_pixels(const std::string& path) {
-  return pixels_of(read_image(path, {.orientation = Orientation::exif}));
+  Image image;
+  {
+    const py::gil_scoped_release without_gil;
+    image = read_image(path, {.orientation = Orientation::exif});
+  }
+  return pixels_of(image);
 }
 #endif
 
 using Shape = std::pair<std::size_t, std::size_t>;
 
-std::string figure_of(const PairMatch& match, const std::string& ending, Shape source_shape,
-                      Shape target_shape, const Image& source, const Image& target,
-                      const FigureParams& params) {
+// What figure_of() draws, which owns it.
+struct Drawing {
+  GridSet source_grid;
+  GridSet target_grid;
+  MatchParams how;
+  std::string ending;
+  Shape source_shape;
+  Shape target_shape;
+  Image source;
+  Image target;
+  FigureParams params;
+};
+
+std::string figure_of(const Drawing& drawing) {
+  const auto& [source_grid, target_grid, how, ending, source_shape, target_shape, source, target,
+               params] = drawing;
   const Explanation why =
-      explain((*match.source)[0], (*match.target)[0], match.params,
-              {source_shape.first, source_shape.second}, {target_shape.first, target_shape.second});
+      explain(source_grid[0], target_grid[0], how, {source_shape.first, source_shape.second},
+              {target_shape.first, target_shape.second});
 #if DIML_HAS_JSON
   if (ending == "json") return to_json(why) + "\n";
 #if DIML_HAS_IMAGES
@@ -60,12 +95,13 @@ py::bytes figure(const PairMatch& match, const std::string& ending, Shape source
   params.source_name = names.first;
   params.target_name = names.second;
   params.style = FigureStyle::regions;  // as `diml explain` draws
-  const Image from = image_of(source);
-  const Image to = image_of(target);
+  Drawing drawing{
+      match.source->copy(), match.target->copy(), match.params,     ending, source_shape,
+      target_shape,         image_of(source),     image_of(target), params};
   std::string bytes;
   {
     const py::gil_scoped_release without_gil;
-    bytes = figure_of(match, ending, source_shape, target_shape, from, to, params);
+    bytes = wait_for([own = std::move(drawing)] { return figure_of(own); });
   }
   return bytes;
 }
@@ -77,7 +113,7 @@ PairMatch matched(std::shared_ptr<Grids> source, std::shared_ptr<Grids> target,
   StructuralMatch result;
   {
     const py::gil_scoped_release without_gil;
-    result = match((*source)[0], (*target)[0], params);
+    result = match_or_ctrl_c(*source, *target, params);
   }
   return {std::move(source), std::move(target), params, std::move(result)};
 }
@@ -90,7 +126,7 @@ double PairMatch::gap() const {
   MatchParams certified = params;
   certified.certificate = Certificate::duality_gap;
   const py::gil_scoped_release without_gil;
-  return match((*source)[0], (*target)[0], certified).bracket->gap();
+  return match_or_ctrl_c(*source, *target, certified).bracket->gap();
 }
 
 void bind_match(py::module_& module) {

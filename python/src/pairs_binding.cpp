@@ -11,6 +11,18 @@ namespace {
 // Of matching between two looks at Ctrl-C, in pairs of cells: a fraction of a second.
 constexpr std::size_t kWorkAtOnce = std::size_t{1} << 25;
 
+// The same of scores in double precision, which take a hundred times as long.
+constexpr std::size_t kSlowWorkAtOnce = kWorkAtOnce / 128;
+
+std::size_t pairs_at_once(const Matcher& matcher, PairScore score, const GridSetView& from,
+                          const GridSetView& to) {
+  const bool is_slow = score == PairScore::maxsim || matcher.backend() == Backend::reference ||
+                       matcher.backend() == Backend::exact;
+  const std::size_t of_pair = from.cells_per_grid * to.cells_per_grid;
+  return std::max<std::size_t>(is_slow ? 16 : 256,
+                               (is_slow ? kSlowWorkAtOnce : kWorkAtOnce) / of_pair);
+}
+
 float maxsim(GridView source, GridView target) {
   double sum = 0.0;
   for (std::size_t i = 0; i < source.count; ++i) {
@@ -62,7 +74,7 @@ py::array_t<float> similarity(const std::shared_ptr<Grids>& sources,
                               const MatchParams& params, const py::object& progress) {
   expect_one_dim(*sources, *targets);
   const PairScore kind = pair_score_from(score);
-  const auto matcher = make_matcher(backend_from(backend), {threads()});
+  const auto matcher = matcher_for(backend);
   const Progress report = progress_to(progress);
   if (!pairs.is_none()) {
     const std::vector<Pair> listed = pairs_of(
@@ -93,31 +105,36 @@ py::array_t<float> similarity(const std::shared_ptr<Grids>& sources,
       }
     }
     const Progress within(
-        [&](std::size_t done, std::size_t) { report(first * columns + done, total); });
+        [&](std::size_t done, std::size_t) { report(first * columns + done, total); },
+        [&] { return report.cancelled(); });
     score_pairs(*matcher, params, kind, *sources, *targets, some,
                 out.subspan(first * columns, some.size()), within);
   }
   return scores;
 }
 
-// The scores of pairs of two sets of one shape each, some at a time.
+// The scores of pairs of two sets of one shape each, some at a time. progress: asked whether it is
+// cancelled.
 void score_sets(const Matcher& matcher, const MatchParams& params, PairScore score,
                 const GridSetView& from, const GridSetView& to, std::span<const Pair> pairs,
-                std::span<float> scores, const std::function<void(std::size_t done)>& report) {
-  const std::size_t at_once =
-      std::max<std::size_t>(256, kWorkAtOnce / (from.cells_per_grid * to.cells_per_grid));
+                std::span<float> scores, const std::function<void(std::size_t done)>& report,
+                const Progress& progress) {
+  const std::size_t at_once = pairs_at_once(matcher, score, from, to);
   for (std::size_t first = 0; first < pairs.size(); first += at_once) {
     const auto some = pairs.subspan(first, std::min(at_once, pairs.size() - first));
     const auto values = scores.subspan(first, some.size());
     if (score == PairScore::structural) {
-      matcher.score({from, to, some}, params, values);
+      matcher.score({from, to, some}, params, values, {}, Quantity::similarity, progress);
     } else {
-      parallel_for(some.size(), 64, threads(), [&](std::size_t begin, std::size_t end) {
-        for (std::size_t k = begin; k < end; ++k) {
-          values[k] = maxsim(from[static_cast<std::size_t>(some[k].source)],
-                             to[static_cast<std::size_t>(some[k].target)]);
-        }
-      });
+      parallel_for(
+          some.size(), 4, threads(),
+          [&](std::size_t begin, std::size_t end) {
+            for (std::size_t k = begin; k < end; ++k) {
+              values[k] = maxsim(from[static_cast<std::size_t>(some[k].source)],
+                                 to[static_cast<std::size_t>(some[k].target)]);
+            }
+          },
+          progress);
     }
     report(first + some.size());
   }
@@ -135,8 +152,9 @@ void score_pairs(const Matcher& matcher, const MatchParams& params, PairScore sc
                  const Grids& sources, const Grids& targets, std::span<const Pair> pairs,
                  std::span<float> scores, const Progress& progress) {
   if (sources.groups().size() == 1 && targets.groups().size() == 1) {
-    score_sets(matcher, params, score, sources.groups()[0], targets.groups()[0], pairs, scores,
-               [&](std::size_t done) { progress(done, pairs.size()); });
+    score_sets(
+        matcher, params, score, sources.groups()[0], targets.groups()[0], pairs, scores,
+        [&](std::size_t done) { progress(done, pairs.size()); }, progress);
     return;
   }
   // Pairs of one shape on each side, in their order.
@@ -159,8 +177,9 @@ void score_pairs(const Matcher& matcher, const MatchParams& params, PairScore sc
     const GridSetView from = sources.groups()[groups.first];
     const GridSetView to = targets.groups()[groups.second];
     values.resize(share.pairs.size());
-    score_sets(matcher, params, score, from, to, share.pairs, values,
-               [&](std::size_t some) { progress(done + some, pairs.size()); });
+    score_sets(
+        matcher, params, score, from, to, share.pairs, values,
+        [&](std::size_t some) { progress(done + some, pairs.size()); }, progress);
     for (std::size_t k = 0; k < values.size(); ++k) scores[share.places[k]] = values[k];
     done += values.size();
   }

@@ -9,6 +9,8 @@ namespace {
 
 using Ids = py::array_t<std::int64_t, py::array::c_style>;
 
+constexpr std::size_t kPlacesAtOnce = std::size_t{1} << 20;  // of ranked lists
+
 struct Searching {
   const Matcher& matcher;
   const MatchParams& params;
@@ -16,22 +18,20 @@ struct Searching {
   ScoreWeights weights;
 };
 
-// Orders `head` of the candidates of each query by the weighted sum of cosine and score; the rest
-// keep their order and their cosine. ids: [queries, depth], -1 for none. out_*: [queries, k].
-void order(const Searching& how, Grids& queries, Grids& gallery, std::span<const std::int64_t> ids,
-           std::size_t depth, std::size_t head, std::size_t k, std::span<float> out_scores,
-           std::span<std::int64_t> out_ids, const Progress& progress) {
-  std::vector<std::vector<std::int64_t>> lists(queries.size());
+// Orders `head` of the candidates of some queries, from `begin` on, by the weighted sum of cosine
+// and score; the rest keep their order and their cosine. ids: [count, depth], -1 for none. out_*:
+// [count, k].
+void order(const Searching& how, const Grids& queries, std::size_t begin, const Grids& gallery,
+           std::span<const std::int64_t> ids, std::size_t depth, std::size_t head, std::size_t k,
+           std::span<float> out_scores, std::span<std::int64_t> out_ids, const Progress& progress) {
+  const std::size_t count = out_ids.size() / k;
+  std::vector<std::vector<std::int64_t>> lists(count);
   std::vector<Pair> pairs;
-  for (std::size_t q = 0; q < queries.size(); ++q) {
+  for (std::size_t q = 0; q < count; ++q) {
     for (const std::int64_t id : ids.subspan(q * depth, depth)) {
       if (id == -1) continue;
-      if (id < -1 || static_cast<std::size_t>(id) >= gallery.size()) {
-        throw Error("candidates name image " + std::to_string(id) + ", but the gallery has " +
-                    std::to_string(gallery.size()) + ", counted from 0");
-      }
       lists[q].push_back(id);
-      if (lists[q].size() <= head) pairs.push_back({static_cast<std::int64_t>(q), id});
+      if (lists[q].size() <= head) pairs.push_back({static_cast<std::int64_t>(begin + q), id});
     }
   }
   std::vector<float> scores(pairs.size());
@@ -39,13 +39,13 @@ void order(const Searching& how, Grids& queries, Grids& gallery, std::span<const
   std::fill(out_scores.begin(), out_scores.end(), -std::numeric_limits<float>::infinity());
   std::fill(out_ids.begin(), out_ids.end(), std::int64_t{-1});
   std::size_t first = 0;
-  for (std::size_t q = 0; q < queries.size(); ++q) {
+  for (std::size_t q = 0; q < count; ++q) {
     const std::vector<std::int64_t>& list = lists[q];
     std::vector<const float*> vectors;
     for (const std::int64_t id : list) {
       vectors.push_back(gallery[static_cast<std::size_t>(id)].global);
     }
-    const std::vector<float> cosine = cosines({queries[q].global, queries.dim()}, vectors);
+    const std::vector<float> cosine = cosines({queries[begin + q].global, queries.dim()}, vectors);
     const std::span<const float> own =
         std::span<const float>(scores).subspan(first, std::min(head, list.size()));
     first += own.size();
@@ -56,6 +56,16 @@ void order(const Searching& how, Grids& queries, Grids& gallery, std::span<const
       out_ids[q * k + n] = list[place];
       out_scores[q * k + n] =
           place < own.size() ? how.weights.total(cosine[place], own[place]) : cosine[place];
+    }
+    progress.cancelled();
+  }
+}
+
+void check_candidates(std::span<const std::int64_t> ids, std::size_t gallery) {
+  for (const std::int64_t id : ids) {
+    if (id < -1 || (id >= 0 && static_cast<std::size_t>(id) >= gallery)) {
+      throw Error("candidates name image " + std::to_string(id) + ", but the gallery has " +
+                  std::to_string(gallery) + ", counted from 0");
     }
   }
 }
@@ -79,7 +89,7 @@ py::tuple search(const std::shared_ptr<Grids>& queries, const std::shared_ptr<Gr
   if (k == 0) throw Error("k is 1 or more: how many images are found for each query");
   const ScoreWeights how_much{weights.first, weights.second};
   check(how_much);
-  const auto matcher = make_matcher(backend_from(backend), {threads()});
+  const auto matcher = matcher_for(backend);
   const Searching how{*matcher, params, pair_score_from(score), how_much};
   const Progress report = progress_to(progress);
   Ids listed;
@@ -101,18 +111,41 @@ py::tuple search(const std::shared_ptr<Grids>& queries, const std::shared_ptr<Gr
   const bool is_given = !candidates.is_none();
   {
     const py::gil_scoped_release without_gil;
-    Ranking ranking;
-    if (!is_given) {
+    std::unique_ptr<CandidateSource> source;
+    if (is_given) {
+      check_candidates(given, gallery->size());
+    } else {
       depth = std::min(depth, gallery->size());
-      const auto source = make_exact_source(
-          {gallery->copied_globals().data(), gallery->size(), gallery->dim()}, threads());
-      ranking = source->nearest(
-          {.queries = {queries->copied_globals().data(), queries->size(), queries->dim()},
-           .depth = depth});
-      depth = ranking.depth;
+      head = std::min(head, depth);
+      source = make_exact_source(gallery->globals(), threads());
     }
-    order(how, *queries, *gallery, is_given ? given : std::span<const std::int64_t>(ranking.ids),
-          depth, head, k, out_scores, out_ids, report);
+    // Some queries at a time: all lists of a first stage may be larger than the result. The
+    // progress is in pairs, or in queries where none is matched.
+    const std::size_t at_once =
+        std::clamp<std::size_t>(kPlacesAtOnce / std::max<std::size_t>(1, depth), 64, 8192);
+    const std::size_t of_query = std::max<std::size_t>(1, head);
+    const std::size_t total = queries->size() * of_query;
+    const VectorsView asked = queries->globals();
+    for (std::size_t first = 0; first < queries->size(); first += at_once) {
+      const std::size_t count = std::min(at_once, queries->size() - first);
+      std::span<const std::int64_t> lists = given;
+      Ranking ranking;
+      if (is_given) {
+        lists = given.subspan(first * depth, count * depth);
+      } else {
+        ranking = source->nearest({.queries = {asked.data + first * asked.dim, count, asked.dim},
+                                   .depth = depth,
+                                   .progress = report});
+        lists = ranking.ids;
+      }
+      const Progress within(
+          [&](std::size_t done, std::size_t) { report(first * of_query + done, total); },
+          [&] { return report.cancelled(); });
+      order(how, *queries, first, *gallery, lists, depth, head, k,
+            out_scores.subspan(first * k, count * k), out_ids.subspan(first * k, count * k),
+            within);
+      report((first + count) * of_query, total);
+    }
   }
   return found;
 }

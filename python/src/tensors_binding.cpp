@@ -54,7 +54,7 @@ struct Places {
 void match_on_host(const TensorGrids& sources, const TensorGrids& targets, const Places& places,
                    const MatchParams& params, const std::string& backend,
                    const py::object& progress) {
-  const auto matcher = make_matcher(backend_from(backend), {threads()});
+  const auto matcher = matcher_for(backend);
   const Progress report = progress_to(progress);
   const py::gil_scoped_release without_gil;
   const auto from = sources.view<GridSetView>();
@@ -77,9 +77,10 @@ void match_on_host(const TensorGrids& sources, const TensorGrids& targets, const
     const std::span<const Pair> pairs(listed ? listed + first : all.data(), count);
     const std::span<float> own(scores + first, count);
     if (plans) {
-      matcher->plans({from, to, pairs}, params, own, {plans + first * of_plan, count * of_plan});
+      matcher->plans({from, to, pairs}, params, own, {plans + first * of_plan, count * of_plan}, {},
+                     report);
     } else {
-      matcher->score({from, to, pairs}, params, own);
+      matcher->score({from, to, pairs}, params, own, {}, Quantity::similarity, report);
     }
     report(first + count, places.count);
   }
