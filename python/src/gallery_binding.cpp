@@ -172,9 +172,7 @@ void bind_gallery(py::module_& module) {
       .def("info", &info)
       .def(
           "item",
-          [](const OpenGallery& g, std::int64_t id) {
-            return dict_of(g.snapshot()->item(id));
-          },
+          [](const OpenGallery& g, std::int64_t id) { return dict_of(g.snapshot()->item(id)); },
           py::arg("id"))
       .def("find", &find, py::arg("path"))
       .def("grids", &grids, py::arg("ids"))

@@ -167,8 +167,8 @@ void Grids::Block::normalise(int threads, const Progress& progress) {
       progress);
   if (globals_stay) own_globals = {};
   const float* own = globals_stay ? globals : own_globals.data();
-  view = {all ? own_cells.data() : cells, CellType::float32, size, cells_per_grid, dim, own,
-          nullptr};
+  view = {
+      all ? own_cells.data() : cells, CellType::float32, size, cells_per_grid, dim, own, nullptr};
   if (!all && !places.empty()) {
     for (std::size_t i = 0; i < size; ++i) apart.push_back(view[i]);
     for (std::size_t k = 0; k < places.size(); ++k) {

@@ -19,9 +19,9 @@ PairMatch match_pair(std::shared_ptr<Grids> source, std::shared_ptr<Grids> targe
 
 // Whether the solver could go on for more than a fraction of a second.
 bool may_take_long(GridView source, GridView target, const MatchParams& params) {
-  const bool in_float = params.transport.backend == Backend::cpu ||
-                        (params.transport.backend == Backend::fastest &&
-                         fastest_of_one_pair() == Backend::cpu);
+  const bool in_float =
+      params.transport.backend == Backend::cpu ||
+      (params.transport.backend == Backend::fastest && fastest_of_one_pair() == Backend::cpu);
   const double steps = static_cast<double>(source.count) * static_cast<double>(target.count) *
                        params.transport.max_iterations;
   return steps > (in_float ? 1e9 : 1e7);
@@ -30,9 +30,8 @@ bool may_take_long(GridView source, GridView target, const MatchParams& params) 
 StructuralMatch match_or_ctrl_c(const Grids& source, const Grids& target,
                                 const MatchParams& params) {
   if (!may_take_long(source[0], target[0], params)) return match(source[0], target[0], params);
-  return wait_for([from = source.copy(), to = target.copy(), params] {
-    return match(from[0], to[0], params);
-  });
+  return wait_for(
+      [from = source.copy(), to = target.copy(), params] { return match(from[0], to[0], params); });
 }
 
 #if DIML_HAS_IMAGES
@@ -96,9 +95,9 @@ py::bytes figure(const PairMatch& match, const std::string& ending, Shape source
   params.source_name = names.first;
   params.target_name = names.second;
   params.style = FigureStyle::regions;  // as `diml explain` draws
-  Drawing drawing{match.source->copy(), match.target->copy(), match.params,
-                  ending,               source_shape,         target_shape,
-                  image_of(source),     image_of(target),     params};
+  Drawing drawing{
+      match.source->copy(), match.target->copy(), match.params,     ending, source_shape,
+      target_shape,         image_of(source),     image_of(target), params};
   std::string bytes;
   {
     const py::gil_scoped_release without_gil;

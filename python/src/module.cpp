@@ -33,11 +33,12 @@ PYBIND11_MODULE(_diml, module) {
     }
   });
   module.attr("__version__") = DIML_VERSION;
-  module.def("set_threads", &set_threads, py::arg("count"),
-             "Limits the threads of later calls. 0, the default: $DIML_THREADS, else OpenMP's limit "
-             "($OMP_NUM_THREADS, torch.set_num_threads), else all cores.\n\n"
-             ">>> import diml\n>>> diml.set_threads(2)\n>>> diml.threads()\n2\n"
-             ">>> diml.set_threads(0)");
+  module.def(
+      "set_threads", &set_threads, py::arg("count"),
+      "Limits the threads of later calls. 0, the default: $DIML_THREADS, else OpenMP's limit "
+      "($OMP_NUM_THREADS, torch.set_num_threads), else all cores.\n\n"
+      ">>> import diml\n>>> diml.set_threads(2)\n>>> diml.threads()\n2\n"
+      ">>> diml.set_threads(0)");
   module.def("threads", &threads, "The limit of set_threads().");
   module.def("backends", &names_of_backends,
              "What can match on this machine: reference, cpu, cuda, exact.");

@@ -152,8 +152,9 @@ void score_pairs(const Matcher& matcher, const MatchParams& params, PairScore sc
                  const Grids& sources, const Grids& targets, std::span<const Pair> pairs,
                  std::span<float> scores, const Progress& progress) {
   if (sources.groups().size() == 1 && targets.groups().size() == 1) {
-    score_sets(matcher, params, score, sources.groups()[0], targets.groups()[0], pairs, scores,
-               [&](std::size_t done) { progress(done, pairs.size()); }, progress);
+    score_sets(
+        matcher, params, score, sources.groups()[0], targets.groups()[0], pairs, scores,
+        [&](std::size_t done) { progress(done, pairs.size()); }, progress);
     return;
   }
   // Pairs of one shape on each side, in their order.
@@ -176,8 +177,9 @@ void score_pairs(const Matcher& matcher, const MatchParams& params, PairScore sc
     const GridSetView from = sources.groups()[groups.first];
     const GridSetView to = targets.groups()[groups.second];
     values.resize(share.pairs.size());
-    score_sets(matcher, params, score, from, to, share.pairs, values,
-               [&](std::size_t some) { progress(done + some, pairs.size()); }, progress);
+    score_sets(
+        matcher, params, score, from, to, share.pairs, values,
+        [&](std::size_t some) { progress(done + some, pairs.size()); }, progress);
     for (std::size_t k = 0; k < values.size(); ++k) scores[share.places[k]] = values[k];
     done += values.size();
   }

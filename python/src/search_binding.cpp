@@ -45,8 +45,7 @@ void order(const Searching& how, const Grids& queries, std::size_t begin, const 
     for (const std::int64_t id : list) {
       vectors.push_back(gallery[static_cast<std::size_t>(id)].global);
     }
-    const std::vector<float> cosine =
-        cosines({queries[begin + q].global, queries.dim()}, vectors);
+    const std::vector<float> cosine = cosines({queries[begin + q].global, queries.dim()}, vectors);
     const std::span<const float> own =
         std::span<const float>(scores).subspan(first, std::min(head, list.size()));
     first += own.size();

@@ -77,8 +77,8 @@ void match_on_host(const TensorGrids& sources, const TensorGrids& targets, const
     const std::span<const Pair> pairs(listed ? listed + first : all.data(), count);
     const std::span<float> own(scores + first, count);
     if (plans) {
-      matcher->plans({from, to, pairs}, params, own, {plans + first * of_plan, count * of_plan},
-                     {}, report);
+      matcher->plans({from, to, pairs}, params, own, {plans + first * of_plan, count * of_plan}, {},
+                     report);
     } else {
       matcher->score({from, to, pairs}, params, own, {}, Quantity::similarity, report);
     }

@@ -9,6 +9,7 @@ import unittest
 import numpy as np
 
 import diml
+from diml import _inputs
 
 PROGRAM = os.environ.get("DIML_PROGRAM", "")
 
@@ -39,6 +40,15 @@ class Agreement(unittest.TestCase):
         self.run_program("match", "--pairs", self.path("pairs.npy"), "--out", self.path("S.npy"))
         found = diml.similarity(self.cells, self.cells, self.pairs, globals=(self.vectors, self.vectors))
         self.assertEqual(found.dtype, np.float32)
+        self.assertTrue((found == np.load(self.path("S.npy"))).all())
+
+    def test_grids_in_place_and_a_few_copied_ones_have_the_bits_of_files(self):
+        self.cells /= np.linalg.norm(self.cells, axis=-1, keepdims=True)
+        self.cells[5, 2] *= np.float32(1.5)
+        np.save(self.path("cells.npy"), self.cells)
+        self.run_program("match", "--pairs", self.path("pairs.npy"), "--out", self.path("S.npy"))
+        self.assertEqual(_inputs.grids(self.cells).copied_cells, 1)
+        found = diml.similarity(self.cells, self.cells, self.pairs, globals=(self.vectors, self.vectors))
         self.assertTrue((found == np.load(self.path("S.npy"))).all())
 
     def test_a_match_is_that_of_diml_explain(self):

@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import re
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -13,7 +15,7 @@ from unittest import mock
 import numpy as np
 
 import diml
-from diml import _diml
+from diml import _diml, _inputs
 
 RNG = np.random.default_rng(7)
 
@@ -56,6 +58,30 @@ class Inputs(unittest.TestCase):
         self.assertEqual(grids.cells_address(4), cells[4].ctypes.data)
         self.assertEqual(grids.global_address(4), vectors[4].ctypes.data)
 
+    def test_arrays_that_numpy_normalised_are_used_where_they_lie(self):
+        for dim in (16, 128, 512):
+            x = RNG.normal(size=(2000, 16, dim)).astype(np.float32)
+            x /= np.linalg.norm(x, axis=-1, keepdims=True)
+            grids = _inputs.grids(x)
+            self.assertEqual(grids.copied_cells, 0)
+            self.assertEqual(grids.cells_address(1999), x[1999].ctypes.data)
+
+    def test_few_grids_of_another_scale_are_copied_alone(self):
+        x = RNG.normal(size=(100, 6, 32)).astype(np.float32)
+        x /= np.linalg.norm(x, axis=-1, keepdims=True)
+        x[17] *= 3
+        x[60, 2] *= 1.001
+        grids = _inputs.grids(x)
+        self.assertEqual(grids.copied_cells, 2)
+        for i in (0, 16, 18, 59, 61, 99):
+            self.assertEqual(grids.cells_address(i), x[i].ctypes.data)
+        for i in (17, 60):
+            self.assertNotEqual(grids.cells_address(i), x[i].ctypes.data)
+        wanted = diml.similarity([g for g in x], [g for g in x])
+        self.assertTrue((diml.similarity(x, x) == wanted).all())
+        labels = np.arange(100) % 9
+        self.assertEqual(diml.evaluate(x, None, labels), diml.evaluate(x * 2, None, labels))
+
     def test_bfloat16_is_taken_by_its_name_and_by_its_bits(self):
         halves = (RNG.normal(size=(4, 6, 8)).astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
         bits = (halves.view(np.uint32) >> 16).astype(np.uint16)
@@ -74,7 +100,8 @@ class Inputs(unittest.TestCase):
         self.assertEqual(diml.match(named[0], named[1]).score, diml.match(halves[0], halves[1]).score)
 
     def test_a_large_array_in_place_takes_no_memory(self):
-        cells = unit(RNG.normal(size=(4000, 16, 128)))  # 33 MB
+        cells = RNG.normal(size=(4000, 16, 128)).astype(np.float32)  # 33 MB
+        cells /= np.linalg.norm(cells, axis=-1, keepdims=True)
         pairs = RNG.integers(0, 4000, size=(500, 2))
         diml.similarity(cells[:8], cells[:8])  # threads have started
         before = resident_kilobytes()
@@ -150,8 +177,19 @@ class Calls(unittest.TestCase):
                 self.assertTrue(written.lower().startswith(begins.lower()), (ending, written[:20]))
                 self.assertEqual(written, figure if isinstance(figure, bytes) else figure.encode())
         self.assertTrue(m._repr_html_().startswith("<svg"))
+        self.expect_no_shared_names(m._repr_html_(), diml.match(np.eye(6), np.eye(6))._repr_html_())
         with self.assertRaisesRegex(ValueError, "explain writes"):
             m.explain("why.doc")
+
+    def expect_no_shared_names(self, *figures):
+        """Figures on one page: a name is one figure's, and every reference finds its name."""
+        named = [set(re.findall(r'\bid="([^"]+)"', figure)) for figure in figures]
+        self.assertTrue(all(named))
+        self.assertEqual(named[0] & named[1], set())
+        for figure, names in zip(figures, named):
+            asked = set(re.findall(r'href="#([^"]+)"', figure)) | set(re.findall(r"url\(#([^)]+)\)", figure))
+            self.assertTrue(asked)
+            self.assertEqual(asked - names, set())
 
     def test_lists_of_unequal_grids_agree_with_pairs_alone(self):
         A = [RNG.normal(size=(r, 16)) for r in (3, 7, 3, 5)]
@@ -241,6 +279,27 @@ class Calls(unittest.TestCase):
         self.assertTrue((diml.similarity(A, A) == one).all())
         with self.assertRaises(ValueError):
             diml.set_threads(-1)
+
+    def test_no_limit_is_that_of_the_environment(self):
+        program = """
+import os, sys
+import numpy as np
+import diml
+A = np.random.default_rng(0).normal(size=(60, 9, 16)).astype(np.float32)
+def started():
+    before = len(os.listdir("/proc/self/task"))
+    diml.similarity(A, A)
+    return len(os.listdir("/proc/self/task")) - before
+found = [started()]
+diml.set_threads(3)
+found.append(started())
+print(*found)
+"""
+        for name in ("DIML_THREADS", "OMP_NUM_THREADS"):
+            environment = {k: v for k, v in os.environ.items() if k not in ("DIML_THREADS", "OMP_NUM_THREADS")}
+            done = subprocess.run([sys.executable, "-c", program], env={**environment, name: "1"}, capture_output=True,
+                                  text=True, check=True)
+            self.assertEqual(done.stdout.split(), ["0", "2"], name)
 
 
 if __name__ == "__main__":

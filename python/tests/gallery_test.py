@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 import diml
-from photos import Photos, needs_program
+from photos import SMALL, Photos, needs_program
 
 RNG = np.random.default_rng(5)
 
@@ -144,6 +144,38 @@ class Collection(Photos):
             self.assertEqual(g.search([0, 1], k=3), g.search(np.array([0, 1]), k=3))
             self.assertNotIn(0, [hit["id"] for hit in g.search(0, k=14)])
             self.assertEqual(g.search(self.paths[0], where="path=nothing"), [])
+
+    def test_own_grids_with_their_globals_find_what_their_photos_find(self):
+        with self.new_gallery("globals", type="float32") as g:
+            g.add(self.paths)
+            wanted = g.search(self.paths[:3], k=6)
+            embedded = diml.Embedder(self.model, preprocessing=SMALL)(self.paths[:3])
+            self.assertEqual(g.search(embedded, k=6), wanted)
+            self.assertEqual(g.search(embedded.cells, k=6, globals=embedded.globals), wanted)
+            self.assertEqual(g.search(list(embedded.cells), k=6, globals=list(embedded.globals)), wanted)
+            self.assertEqual(g.search(embedded.cells[1], k=6, globals=embedded.globals[1]), wanted[1])
+            self.assertNotEqual(g.search(embedded.cells, k=6), wanted)  # the means of cells are others
+            with self.assertRaisesRegex(ValueError, "go with cells"):
+                g.search(self.paths[0], globals=embedded.globals[0])
+            with self.assertRaisesRegex(ValueError, "has its globals"):
+                g.search(embedded, globals=embedded.globals)
+
+    def test_pictures_of_torch_are_pictures(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("PyTorch is not there: install python3-torch")
+        with self.new_gallery("tensors") as g:
+            g.add(self.paths)
+            pixels = [diml._diml.read_pixels(path) for path in self.paths[:2]]
+            wanted = g.search(self.paths[:2], k=4)
+            tensors = [torch.from_numpy(p) for p in pixels]
+            self.assertEqual(g.search(tensors, k=4), wanted)
+            self.assertEqual(g.search([pixels[0], tensors[1]], k=4), wanted)
+            self.assertEqual(g.search(torch.stack(tensors), k=4), wanted)
+            self.assertEqual(g.search(tensors[1], k=4), wanted[1])
+            with self.assertRaises(TypeError):
+                g.search([tensors[0], self.paths[1]])
 
     def test_a_gallery_of_arrays_needs_no_model(self):
         cells = RNG.normal(size=(300, 6, 8))

@@ -5,6 +5,7 @@ import os
 import pickle
 import tempfile
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -161,6 +162,43 @@ class Neighbours(unittest.TestCase):
             knn(packed(), 30, packed(), True)
         knn.reset()
         self.assertIsNone(knn.reference)
+
+    def test_what_is_made_of_a_reference_is_kept_until_it_changes(self):
+        knn = diml.pml.StructuralKNN(rerank=20, grid=GRID)
+        made = []
+
+        def counted(*arguments, **how):
+            made.append(diml.Retriever(*arguments, **how))
+            return made[-1]
+
+        reference = packed()
+        with mock.patch.object(diml.pml._search, "Retriever", counted):
+            first = knn(packed()[:4], 5, reference)
+            for _ in range(3):
+                again = knn(packed()[:4], 5, reference)
+                self.assertTrue((again[1] == first[1]).all() and (again[0] == first[0]).all())
+            self.assertEqual(len(made), 1)
+            with torch.no_grad():
+                reference[:] = reference.flip(0)  # the same tensor with other numbers
+            self.assertEqual(knn(packed()[:4], 1, reference)[1][:, 0].tolist(), [29, 28, 27, 26])
+            self.assertEqual(len(made), 2)
+            knn(packed()[:4], 1, packed())
+            self.assertEqual(len(made), 3)
+            with torch.inference_mode():
+                for _ in range(2):
+                    self.assertEqual(knn(packed()[:4], 1, packed())[1][:, 0].tolist(), [0, 1, 2, 3])
+            knn.train(reference)
+            for _ in range(2):
+                self.assertEqual(knn(packed()[:4], 1)[1][:, 0].tolist(), [29, 28, 27, 26])
+            self.assertEqual(len(made), 6)
+
+    def test_both_names_of_the_fourth_argument(self):
+        knn = diml.pml.StructuralKNN(rerank=20, grid=GRID)
+        wanted = knn(packed(), 3, packed(), True)
+        for name in ("ref_includes_query", "embeddings_come_from_same_source"):
+            found = knn(packed(), 3, packed(), **{name: True})
+            self.assertTrue((found[1] == wanted[1]).all())
+            self.assertFalse((knn(packed(), 3, packed(), **{name: False})[1] == wanted[1]).all())
 
     def test_copies_of_one_image_do_not_list_themselves(self):
         same = packed()[:1].expand(8, -1)

@@ -2,6 +2,8 @@
 compiled part. Here that code runs on the CPU's memory; torch_cuda_test runs it on a card."""
 
 import unittest
+import warnings
+from unittest import mock
 
 import numpy as np
 
@@ -11,7 +13,7 @@ except ImportError as error:
     raise unittest.SkipTest("PyTorch is not there: install python3-torch") from error
 
 import diml
-from diml import _diml, _search, _tensor_search, _tensors
+from diml import _diml, _inputs, _search, _tensor_search, _tensors
 
 torch.set_num_threads(1)
 RNG = np.random.default_rng(11)
@@ -27,6 +29,11 @@ def tensors(*arrays):
 
 def how(weights=(1.0, 1.0), score="structural"):
     return _tensor_search.How(weights, score, _search._params("cross_correlation", 0.05, 1e-4, 1000), "auto")
+
+
+def on_device():
+    """Tensors count as tensors on a GPU: the public calls take the code for it."""
+    return mock.patch.object(_inputs, "on_gpu", lambda x: _inputs.is_tensor(x[0] if isinstance(x, list) else x))
 
 
 class TorchInTorchOut(unittest.TestCase):
@@ -51,10 +58,53 @@ class TorchInTorchOut(unittest.TestCase):
         cells = _tensors.unit(self.cells)
         for _ in range(3):  # to the last bit, as the compiled part wants it
             cells = torch.nn.functional.normalize(cells.double(), dim=2).float()
-        from diml import _inputs
         held = _inputs.grids(cells, None)
         self.assertEqual(held.copied_cells, 0)
         self.assertEqual(held.cells_address(3), cells[3].data_ptr())
+
+    def test_a_match_has_the_kind_of_its_cells(self):
+        own = diml.match(self.cells[0], self.cells[1])
+        wanted = diml.match(CELLS[0], CELLS[1])
+        for array, other in ((own.plan, wanted.plan), (own.similarity, wanted.similarity),
+                             (own.marginals[0], wanted.marginals[0]), (own.marginals[1], wanted.marginals[1])):
+            self.assertIsInstance(array, torch.Tensor)
+            self.assertTrue((array.numpy() == other).all())
+        self.assertIsInstance(wanted.plan, np.ndarray)
+
+    def test_neighbours_have_the_kind_of_the_queries_and_labels(self):
+        knn = diml.StructuralKNeighbors(3).fit(self.cells, torch.from_numpy(LABELS))
+        wanted = diml.StructuralKNeighbors(3).fit(CELLS, LABELS)
+        for found, other in ((knn.predict(self.cells), wanted.predict(CELLS)),
+                             (knn.predict_proba(self.cells), wanted.predict_proba(CELLS)),
+                             (knn.kneighbors()[0], wanted.kneighbors()[0]), (knn.kneighbors()[1], wanted.kneighbors()[1])):
+            self.assertIsInstance(found, torch.Tensor)
+            self.assertTrue((found.numpy() == other).all())
+        self.assertIsInstance(knn.kneighbors(CELLS)[0], np.ndarray)
+        self.assertEqual(knn.score(self.cells, torch.from_numpy(LABELS)), wanted.score(CELLS, LABELS))
+
+    def test_arrays_of_other_libraries_on_a_device_come_as_tensors(self):
+        class Other:
+            """Lends what NumPy cannot take, as memory of a GPU."""
+
+            def __init__(self, tensor):
+                self.tensor = tensor
+
+            def __dlpack__(self, stream=None):
+                return self.tensor.__dlpack__()
+
+            def __dlpack_device__(self):
+                return 2, 0
+
+        with mock.patch.object(torch, "from_dlpack", lambda x: x.tensor), on_device():
+            found = diml.similarity(Other(self.cells), Other(self.cells))
+        np.testing.assert_allclose(found, diml.similarity(CELLS, CELLS), atol=2e-6)
+        half = self.cells.to(torch.bfloat16)
+
+        class Half(Other):
+            def __dlpack_device__(self):
+                return 1, 0
+
+        self.assertTrue((diml.similarity(Half(half), Half(half)) == diml.similarity(half, half).numpy()).all())
 
     def test_tensors_that_need_a_gradient_and_halves_are_taken(self):
         grad = self.cells.clone().requires_grad_()
@@ -113,8 +163,57 @@ class OnTheDevice(unittest.TestCase):
             self.assertTrue((found[1].numpy() == wanted[1]).all())
             np.testing.assert_allclose(found[0], wanted[0], atol=2e-6)
         self.assertEqual(found[1][2].tolist(), [0, 1, 2, -1, -1])
-        one = _tensor_search.rerank_any(self.cells[0], self.cells, [4, 7, -1], 2, (None, None), how(), None)
+        with on_device():
+            one = diml.rerank(self.cells[0], self.cells, [4, 7, -1], 2)
         self.assertTrue((one[1].numpy() == diml.rerank(CELLS[0], CELLS, [4, 7, -1], k=2)[1]).all())
+
+    def test_numbers_of_images_are_taken_as_numpy_has_them(self):
+        pairs = RNG.integers(0, 63, size=(40, 2))
+        fixed = pairs.copy()
+        fixed.flags.writeable = False
+        wanted = diml.similarity(CELLS, CELLS, pairs)
+        candidates = np.tile(pairs[:9, 0], (5, 1))
+        found = diml.rerank(CELLS[:5], CELLS, candidates, 4)[1]
+        kinds = (lambda x: x, lambda x: x.astype(np.uint32), lambda x: x.astype(">i8"), lambda x: x.astype(np.uint8),
+                 lambda x: np.repeat(x, 2, axis=1)[:, ::2], lambda x: x[::-1].copy()[::-1], lambda x: x.tolist(),
+                 lambda x: torch.from_numpy(x.astype(np.int32)))
+        for kind in kinds:
+            with on_device(), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                np.testing.assert_allclose(diml.similarity(self.cells, self.cells, kind(pairs)), wanted, atol=2e-6)
+                self.assertTrue((diml.rerank(self.cells[:5], self.cells, kind(candidates), 4)[1].numpy() == found).all())
+        with on_device(), warnings.catch_warnings():
+            warnings.simplefilter("error")  # of a tensor that shares memory which must not be written
+            np.testing.assert_allclose(diml.similarity(self.cells, self.cells, fixed), wanted, atol=2e-6)
+            self.assertEqual(tuple(diml.similarity(self.cells, self.cells, []).shape), (0,))
+            with self.assertRaisesRegex(TypeError, "integers are wanted"):
+                diml.similarity(self.cells, self.cells, [(0.5, 1.0)])
+
+    def test_long_lists_of_late_interaction(self):
+        lists = [RNG.normal(size=(r, 8)).astype(np.float32) for r in (3, 250, 7)]
+        wanted = diml.similarity(lists, lists, score="maxsim")
+        listed = [torch.from_numpy(x) for x in lists]
+        candidates = np.tile([0, 2, 1, -1], (3, 1))
+        with on_device():
+            np.testing.assert_allclose(diml.similarity(listed, listed, score="maxsim"), wanted, atol=2e-6)
+            with self.assertRaisesRegex(ValueError, "196 cells"):
+                diml.similarity(listed, listed)
+            for found, other in ((diml.rerank(listed, listed, candidates, 3, score="maxsim"),
+                                  diml.rerank(lists, lists, candidates, 3, score="maxsim")),
+                                 (diml.Retriever(listed, score="maxsim").search(listed, 2),
+                                  diml.Retriever(lists, score="maxsim").search(lists, 2))):
+                self.assertTrue((found[1].numpy() == other[1]).all())
+                np.testing.assert_allclose(found[0], other[0], atol=2e-6)
+
+    def test_maps_of_features(self):
+        maps = torch.from_numpy(RNG.normal(size=(10, 16, 3, 3)).astype(np.float32))
+        cells = maps.flatten(2).transpose(1, 2).contiguous().numpy()
+        wanted = diml.similarity(cells, cells)
+        for layout, same in (("nchw", maps), ("nchw", maps.contiguous(memory_format=torch.channels_last)),
+                             ("nhwc", maps.permute(0, 2, 3, 1))):
+            self.assertTrue((diml.similarity(same, same, layout=layout).numpy() == wanted).all())
+            with on_device():
+                np.testing.assert_allclose(diml.similarity(same, same, layout=layout), wanted, atol=2e-6)
 
     def test_evaluations_agree_to_the_bit(self):
         labels = LABELS.copy()
@@ -122,7 +221,7 @@ class OnTheDevice(unittest.TestCase):
         labels[9] = 77  # alone in its class
         for depths in ([0, 5, 20], [62], [0]):
             found = _tensor_search.evaluate(self.cells, self.vectors, labels, depths, how(), None)
-            wanted = _diml.evaluate(_diml.grids_of_array(CELLS, VECTORS), labels.tolist(), depths, (1.0, 1.0), "auto",
+            wanted = _diml.evaluate(_diml.grids_of_array(CELLS, VECTORS, False), labels.tolist(), depths, (1.0, 1.0), "auto",
                                     how().params, None)
             self.assertEqual(found, wanted)
 

@@ -87,6 +87,25 @@ class Values(unittest.TestCase):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             self.assertTrue((self.sim(self.a, self.b) == wanted).all())
 
+    def test_cells_of_any_scale_have_the_same_scores_and_gradients(self):
+        for plan in ("constant", "unrolled"):
+            sim = diml.torch.StructuralSimilarity(plan)
+            found = []
+            for scale in (1.0, 2.0**-120, 2.0**100, 2.0**-140):
+                a = (self.a * scale).requires_grad_()
+                scores = sim(a, self.b * scale, tuple(g * scale for g in self.globals))
+                scores.sum().backward()
+                found.append((scores.detach(), a.grad * scale))
+                torch.testing.assert_close(sim(a, self.b * scale), sim(self.a, self.b), atol=1e-3, rtol=1e-3)
+            for scores, gradient in found[1:3]:
+                torch.testing.assert_close(scores, found[0][0], atol=2e-6, rtol=0)
+                torch.testing.assert_close(gradient, found[0][1], atol=2e-6, rtol=1e-3)
+            # The smallest numbers have few digits.
+            torch.testing.assert_close(found[3][0], found[0][0], atol=1e-3, rtol=0)
+        zero = torch.zeros_like(self.a).requires_grad_()
+        self.sim(zero, self.b).sum().backward()
+        self.assertTrue(bool(torch.isfinite(zero.grad).all()))
+
     def test_strided_cells_and_a_pickled_copy_give_the_same(self):
         wanted = self.sim(self.a, self.b)
         strided = self.a.transpose(1, 2).contiguous().transpose(1, 2)

@@ -80,7 +80,6 @@ Ranking Retriever::structural_candidates(const GridSelection& queries, std::size
   // Query by query: every list is as long as the gallery.
   Ranking all{queries.size(), 0};
   for (std::size_t q = 0; q < queries.size(); ++q) {
-    progress.stop_if_cancelled();
     const std::int64_t id = queries.id_of(q);
     const GridSelection one(queries.grids, std::span(&id, 1));
     const std::size_t size = ids_.empty() ? grids_.size : ids_.size();
@@ -100,8 +99,8 @@ Ranking Retriever::structural_candidates(const GridSelection& queries, std::size
   return all;
 }
 
-ScoredRanking Retriever::match_head(const GridSelection& queries, Ranking ranking,
-                                    std::size_t head, const Progress& progress) const {
+ScoredRanking Retriever::match_head(const GridSelection& queries, Ranking ranking, std::size_t head,
+                                    const Progress& progress) const {
   return diml::match_head(*matcher_, params_, queries, grids_, std::move(ranking), head, {},
                           progress);
 }
