@@ -82,11 +82,7 @@ TEST_F(IndexKeep, WhatVerifyFindsIsTakenOut) {
 
 TEST_F(IndexKeep, VerifyLooksAtTheIndexBesideIt) {
   if (DIML_HAS_FAISS == 0) GTEST_SKIP() << "built without FAISS";
-  run_well({"index", "cache", "g"});
-  run_well({"index", "verify", "g"});
-  std::string bytes = bytes_of(at("g/first_stage.faiss"));
-  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
-  write_bytes(at("g/first_stage.faiss"), bytes);
+  write_bytes(at("g/first_stage.faiss"), "no index");
   const ProgramResult found = run({"index", "verify", "g"});
   EXPECT_EQ(found.exit_code, 1);
   EXPECT_NE(found.err.find("the gallery itself is whole; 'diml index cache g'"), std::string::npos)
