@@ -34,12 +34,15 @@ struct ReadinessAnswer {
   static constexpr const char* kName = "Readiness";
   std::string status;
   std::string writing;
+  std::string space;
 
   template <class Fields>
   void list(Fields& fields) const {
     fields("status", status);
     fields("writing", writing,
            "Whether changes of the gallery succeed: works, read-only, or 'fails: ' and why");
+    fields("space", space,
+           "Whether the gallery has room to grow: enough, or 'nearly full: ' and the remedy");
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "diml/error.h"
 #include "diml/explain.h"
 #include "diml/version.h"
 #include "routes.h"
@@ -20,9 +21,15 @@ Answered<ReadinessAnswer> readyz(Service& service, const Call&, const NoFields&)
   (void)service.gallery->snapshot()->revision();  // throws if the gallery cannot be read
   const std::string fault = service.writes.fault();
   const bool refused = service.params.changes == ItemChanges::refused;
-  return Answered(ReadinessAnswer{"ready", refused         ? "read-only"
-                                           : fault.empty() ? "works"
-                                                           : "fails: " + fault});
+  const bool full = service.gallery->space().is_nearly_full();
+  return Answered(ReadinessAnswer{
+      "ready",
+      refused         ? "read-only"
+      : fault.empty() ? "works"
+                      : "fails: " + fault,
+      full ? "nearly full: more than 90 % of the addresses of this process are in use; raise its "
+             "limit (ulimit -v), or compact the gallery"
+           : "enough"});
 }
 
 Reply openapi(Service& service, const Call&, const NoFields&) { return {.body = service.openapi}; }
@@ -94,6 +101,25 @@ Answered<GalleryAnswer> about_gallery(Service& service, const Call& call, const 
   return Answered(answer);
 }
 
+// None where the gallery cannot be read at the moment.
+std::string metrics_of_space(const GridStore& gallery) {
+  try {
+    const GridStore::Space space = gallery.space();
+    const auto gauge = [](const std::string& name, const std::string& meaning,
+                          std::uint64_t value) {
+      return Metrics::line(name, "gauge", meaning, static_cast<double>(value));
+    };
+    std::string text = gauge("diml_gallery_bytes", "Size of the gallery's file.", space.used);
+    text += gauge("diml_gallery_free_bytes", "Of these, free for reuse.", space.free);
+    if (space.most > 0) {
+      text += gauge("diml_gallery_most_bytes", "What it can grow to in this process.", space.most);
+    }
+    return text;
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 Reply metrics(Service& service, const Call&, const NoFields&) {
   const auto count = [](std::size_t value) { return static_cast<double>(value); };
   const auto gauge = [&](const std::string& name, const std::string& meaning, double value) {
@@ -101,6 +127,7 @@ Reply metrics(Service& service, const Call&, const NoFields&) {
   };
   std::string text = service.metrics.text();
   text += gauge("diml_items", "Images in the gallery.", count(service.search.size()));
+  text += metrics_of_space(*service.gallery);
   text += gauge("diml_connections", "Open connections.", count(service.connections));
   text += Metrics::line("diml_connections_refused_total", "counter",
                         "Clients for whom there was no place.", count(service.refused_connections));

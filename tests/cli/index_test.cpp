@@ -307,6 +307,7 @@ TEST_F(IndexCommand, AnIndexTakesInWhatChangesInTheGallery) {
   EXPECT_GT(made.at("recall").at("10").get<double>(), 0.99);
   EXPECT_NE(run_well({"index", "cache", "g"}).find("recall against exact search: @1 1.0000"),
             std::string::npos);
+  run_well({"index", "verify", "g"});  // of both
   const Arguments search = {"search", "g", "--id", "7", "--first-stage", "index", "--json", "-"};
   const auto hits = [](const ProgramResult& result) {
     return Json::parse(result.out).at("queries")[0].at("hits");

@@ -336,5 +336,17 @@ TEST_F(Clients, ChangesThatWaitDoNotKeepSearchesFromWorkers) {
   EXPECT_TRUE(gallery_->snapshot()->contains(1) || gallery_->snapshot()->contains(2));
 }
 
+TEST_F(Clients, ANearlyFullGalleryIsToldToWhoeverWatches) {
+  serve_held({});
+  EXPECT_EQ(got("/readyz").at("space"), "enough");
+  held_->tell({.used = 960, .free = 70, .most = 1000});
+  EXPECT_EQ(got("/readyz").at("space"), "enough");
+  held_->tell({.used = 960, .free = 50, .most = 1000});
+  EXPECT_EQ(got("/readyz").at("space").get<std::string>().find("nearly full: more than 90 %"), 0u);
+  EXPECT_EQ(metric("diml_gallery_bytes"), 960.0);
+  EXPECT_EQ(metric("diml_gallery_free_bytes"), 50.0);
+  EXPECT_EQ(metric("diml_gallery_most_bytes"), 1000.0);
+}
+
 }  // namespace
 }  // namespace diml::test

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ class HeldStore final : public GridStore {
       is_held_ = on;
     }
     changed_.notify_all();
+  }
+  // What space() says from now on.
+  void tell(const Space& space) {
+    const std::lock_guard lock(mutex_);
+    space_ = space;
   }
   // Returns when so many changes wait.
   void await(int waiting) const {
@@ -44,7 +50,10 @@ class HeldStore final : public GridStore {
     pass();
     store_->remove(ids);
   }
-  Space space() const override { return store_->space(); }
+  Space space() const override {
+    const std::lock_guard lock(mutex_);
+    return space_ ? *space_ : store_->space();
+  }
 
  private:
   void pass() {
@@ -60,6 +69,7 @@ class HeldStore final : public GridStore {
   mutable std::condition_variable changed_;
   bool is_held_ = false;
   int waiting_ = 0;
+  std::optional<Space> space_;
 };
 
 }  // namespace diml::test
