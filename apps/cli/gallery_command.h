@@ -21,6 +21,10 @@ void define_index_backup(CLI::App& command, Run& chosen);
 void define_index_restore(CLI::App& command, Run& chosen);
 void define_index_compact(CLI::App& command, Run& chosen);
 void define_index_salvage(CLI::App& command, Run& chosen);
+void define_index_copy(CLI::App& command, Run& chosen);
+
+constexpr const char* kGalleryHelp =
+    "The gallery's folder, or postgres://USER@HOST:PORT/DATABASE/GALLERY";
 
 // Says at the end how many lines of a file of metadata name no image of the call. file: its name.
 void tell_unused(const MetadataByPath& metadata, const std::string& file);

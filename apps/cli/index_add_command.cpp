@@ -38,6 +38,7 @@ struct AddCommand {
   void run();
 
  private:
+  std::string address() const { return shown_gallery(gallery); }
   KnownPaths known() const { return replace ? KnownPaths::replace : KnownPaths::skip; }
   void expect_sources() const;
   MetadataByPath loaded_metadata() const {
@@ -58,7 +59,7 @@ struct AddCommand {
 };
 
 void AddCommand::define(CLI::App& command) {
-  command.add_option("gallery", gallery, "The gallery's folder")->required();
+  command.add_option("gallery", gallery, kGalleryHelp)->required();
   command.add_option(
       "--embeddings", embeddings,
       "PREFIX of grids on disk, as 'diml embed' writes them; PREFIX.cells.npy may be "
@@ -123,7 +124,7 @@ std::shared_ptr<GridStore> AddCommand::opened(const GridFormat& format) {
   }
   GridFormat wanted = format;
   wanted.type = cell_type();
-  if (resume && std::filesystem::exists(std::filesystem::path(gallery) / "data.mdb")) {
+  if (resume && gallery_exists(gallery)) {
     const std::shared_ptr<GridStore> there = begun_earlier(wanted);
     opened_ = true;
     return there;
@@ -144,13 +145,13 @@ std::shared_ptr<GridStore> AddCommand::begun_earlier(const GridFormat& wanted) c
   const GridFormat& before = there->format();
   if (before.type != wanted.type || before.cells_per_grid != wanted.cells_per_grid ||
       before.dim != wanted.dim) {
-    throw Error(ErrorKind::conflict, gallery + ": was begun with grids of " + shape_text(before) +
+    throw Error(ErrorKind::conflict, address() + ": was begun with grids of " + shape_text(before) +
                                          ", " + name_of(before.type) + ", not " +
                                          shape_text(wanted) + ", " + name_of(wanted.type) +
                                          ": repeat the call that ended early, or delete it");
   }
   if (before.embedding != wanted.embedding) {
-    throw Error(ErrorKind::conflict, gallery +
+    throw Error(ErrorKind::conflict, address() +
                                          ": was begun with another model or other options: repeat "
                                          "the call that ended early, or delete it");
   }
@@ -159,17 +160,12 @@ std::shared_ptr<GridStore> AddCommand::begun_earlier(const GridFormat& wanted) c
 
 // After a failed build: the next build may use its name. Returns how many images it holds.
 std::size_t AddCommand::leave_no_empty_gallery() const {
-  namespace fs = std::filesystem;
   try {
-    const std::size_t items = open_gallery(gallery)->snapshot()->size();
-    if (items > 0) return items;
+    if (remove_empty_gallery(gallery)) return 0;
+    return open_gallery(gallery)->snapshot()->size();
   } catch (const Error&) {
     return 0;  // a gallery that cannot be read is not deleted either
   }
-  std::error_code ignored;
-  for (const char* name : {"data.mdb", "lock.mdb"}) fs::remove(fs::path(gallery) / name, ignored);
-  fs::remove(gallery, ignored);
-  return 0;
 }
 
 // done: images of this call.
@@ -177,7 +173,7 @@ Error AddCommand::with_gallery_kept(const Error& error, std::size_t done) const 
   if (fresh) {
     const std::size_t items = leave_no_empty_gallery();
     if (items == 0) return error;
-    return with_work_kept(error, std::to_string(items) + " images are kept in " + gallery);
+    return with_work_kept(error, std::to_string(items) + " images are kept in " + address());
   }
   // The same call passes over what is there.
   if (done == 0) return error;
@@ -203,7 +199,7 @@ AddReport AddCommand::run_embeddings(const Progress& progress) {
   } else if (!fresh) {
     const std::shared_ptr<GridStore> there = open_gallery(gallery, StoreAccess::write);
     if (!there->format().embedding.empty() && network.params.model.empty()) {
-      throw Error(gallery + ": its images were embedded by " + there->format().model +
+      throw Error(address() + ": its images were embedded by " + there->format().model +
                   ": add --model to say that " + embeddings + " was too");
     }
     if (!network.params.model.empty())
@@ -327,7 +323,7 @@ void AddCommand::run() {
     std::printf(", %zu were there already (%zu got another label or metadata)", report.known,
                 report.updated);
   }
-  std::printf("; %zu in %s: %.1f s\n", items, shown(gallery).c_str(), seconds);
+  std::printf("; %zu in %s: %.1f s\n", items, shown(address()).c_str(), seconds);
 }
 
 void define_one(CLI::App& command, Run& chosen, bool fresh, const char* example) {

@@ -28,7 +28,7 @@ struct Options {
 
 std::shared_ptr<Options> with_gallery(CLI::App& command, const char* example) {
   auto options = std::make_shared<Options>();
-  command.add_option("gallery", options->gallery, "The gallery's folder")->required();
+  command.add_option("gallery", options->gallery, kGalleryHelp)->required();
   command.footer(std::string("Example:\n  ") + example);
   return options;
 }
@@ -75,12 +75,31 @@ void run_remove(const Options& options) {
   const std::size_t removed = std::set<std::int64_t>(ids.begin(), ids.end()).size();
   output.write({{"removed", removed}, {"items", left}});
   if (output.takes_standard_output()) return;
-  std::printf("%zu removed, %zu left in %s\n", removed, left, shown(options.gallery).c_str());
+  std::printf("%zu removed, %zu left in %s\n", removed, left, shown(gallery->name()).c_str());
+}
+
+Json json_of(const std::map<std::size_t, double>& recall) {
+  Json json = Json::object();
+  for (const auto& [depth, share] : recall) json[std::to_string(depth)] = share;
+  return json;
+}
+
+void print_recall(const Json& recall) {
+  std::printf("recall against exact search:");
+  for (const char* depth : {"1", "10", "100"}) {
+    if (recall.contains(depth)) std::printf(" @%s %.4f ", depth, recall[depth].get<double>());
+  }
+  std::printf("\n");
 }
 
 // Whether there is an index, and whether it is up to date.
-Json index_state(const std::string& folder, const GridSnapshot& snapshot) {
-  const std::string path = index_file(folder);
+Json index_state(const GridStore& gallery, const GridSnapshot& snapshot) {
+  if (const auto own = gallery.own_index()) {
+    return {{"kind", own->kind},       {"items", snapshot.size()},
+            {"up_to_date", true},      {"bytes", own->bytes},
+            {"recall", json_of(own->recall)}, {"measured_with", own->items}};
+  }
+  const std::string path = index_file(gallery.name());
   if (!std::filesystem::exists(path)) return nullptr;
   if (!has_approximate_index()) return {{"readable", false}};
   try {
@@ -98,15 +117,10 @@ void run_info(const Options& options) {
   const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
   const GridFormat& format = gallery->format();
   const GridStore::Space space = gallery->space();
-  const StoredVectors vectors = snapshot->vectors();
-  std::set<std::string, std::less<>> labels;
-  snapshot->visit(0, [&](std::int64_t, std::string_view label, const void*) {
-    if (!label.empty() && !labels.contains(label)) labels.emplace(label);
-    return true;
-  });
-  Json json = {{"gallery", options.gallery},
+  const StoreSummary summary = snapshot->summary();
+  Json json = {{"gallery", gallery->name()},
                {"items", snapshot->size()},
-               {"labels", labels.size()},
+               {"labels", summary.labels},
                {"cells_per_grid", format.cells_per_grid},
                {"dim", format.dim},
                {"type", name_of(format.type)},
@@ -116,19 +130,19 @@ void run_info(const Options& options) {
                {"bytes_most", space.most == 0 ? Json() : Json(space.most)},
                {"model", format.model},
                {"embedding", format.embedding},
-               {"index", index_state(options.gallery, *snapshot)}};
-  if (!vectors.ids.empty()) {
-    json["first_id"] = vectors.ids.front();
-    json["last_id"] = vectors.ids.back();
+               {"index", index_state(*gallery, *snapshot)}};
+  if (summary.first_id >= 0) {
+    json["first_id"] = summary.first_id;
+    json["last_id"] = summary.last_id;
   }
   output.write(json);
   if (output.takes_standard_output()) return;
-  std::printf("%s: %zu images", shown(options.gallery).c_str(), snapshot->size());
-  if (!vectors.ids.empty()) {
-    std::printf(", ids %lld to %lld", static_cast<long long>(vectors.ids.front()),
-                static_cast<long long>(vectors.ids.back()));
+  std::printf("%s: %zu images", shown(gallery->name()).c_str(), snapshot->size());
+  if (summary.first_id >= 0) {
+    std::printf(", ids %lld to %lld", static_cast<long long>(summary.first_id),
+                static_cast<long long>(summary.last_id));
   }
-  std::printf(", %zu labels\n", labels.size());
+  std::printf(", %zu labels\n", summary.labels);
   std::printf("grids      %s, %s cells\n", shape_text(format).c_str(), name_of(format.type));
   std::printf("on disk    %s, of which %s are free for reuse; revision %llu\n",
               size_text(space.used).c_str(), size_text(space.free).c_str(),
@@ -152,6 +166,10 @@ void run_info(const Options& options) {
     std::printf("index      %s of %zu images, %s\n", index["kind"].get<std::string>().c_str(),
                 index["items"].get<std::size_t>(),
                 index["up_to_date"].get<bool>() ? "up to date" : "out of date");
+    if (index.contains("recall")) {
+      std::printf("  of %zu images, ", index["measured_with"].get<std::size_t>());
+      print_recall(index["recall"]);
+    }
   }
 }
 
@@ -179,7 +197,7 @@ void run_verify(const Options& options) {
   output.write({{"items", found.items}, {"damaged", found.damaged}, {"faults", found.faults}});
   if (found.faults.empty()) {
     if (!output.takes_standard_output()) {
-      std::printf("%s: %zu images, all as they were written\n", shown(options.gallery).c_str(),
+      std::printf("%s: %zu images, all as they were written\n", shown(gallery->name()).c_str(),
                   found.items);
     }
     return;
@@ -195,9 +213,13 @@ void run_verify(const Options& options) {
     if (!ids.empty()) ids += ',';
     ids += std::to_string(id);
   }
-  const std::string& name = options.gallery;
-  std::string remedy = "restore a backup ('diml index restore BACKUP " + name +
-                       "'), or take out what is whole ('diml index salvage " + name + " NEW')";
+  const std::string& name = gallery->name();
+  const bool is_folder = std::filesystem::exists(options.gallery);
+  std::string remedy = is_folder
+                           ? "restore a backup ('diml index restore BACKUP " + name +
+                                 "'), or take out what is whole ('diml index salvage " + name +
+                                 " NEW')"
+                           : "restore a backup of its database";
   if (of_gallery == 0) {
     remedy = "the gallery itself is whole; 'diml index cache " + name + "' makes a new index";
   } else if (!ids.empty()) {
@@ -205,23 +227,47 @@ void run_verify(const Options& options) {
              "' removes the damaged images; add them again";
   }
   throw Error(ErrorKind::damaged,
-              options.gallery + ": " + std::to_string(found.faults.size()) + " faults: " + remedy);
+              gallery->name() + ": " + std::to_string(found.faults.size()) + " faults: " + remedy);
 }
 
 void run_export(const Options& options) {
   const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery);
   const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
   if (snapshot->size() == 0)
-    throw Error(options.gallery + ": is empty: there is nothing to export");
+    throw Error(gallery->name() + ": is empty: there is nothing to export");
   export_gallery(*snapshot, options.out, progress_bar("export"));
   std::printf("%zu images in %s.{cells,globals,labels}.npy, .paths.txt, .items.jsonl\n",
               snapshot->size(), shown(options.out).c_str());
 }
 
+// The index that lies in the gallery's database.
+void run_own_cache(const Options& options) {
+  JsonOutput output(options.json);
+  const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery, StoreAccess::write);
+  const StoreIndex made = gallery->make_own_index(progress_bar("index"));
+  const Json recall = json_of(made.recall);
+  output.write({{"kind", made.kind},
+                {"items", made.items},
+                {"bytes", made.bytes},
+                {"seconds", made.seconds},
+                {"recall", recall}});
+  if (output.takes_standard_output()) return;
+  std::printf("%s index of %zu images: %.1f s, %s\n", made.kind.c_str(), made.items, made.seconds,
+              size_text(made.bytes).c_str());
+  print_recall(recall);
+}
+
 void run_cache(const Options& options) {
+  if (options.kind == "pgvector") return run_own_cache(options);
   const IndexKind kind = index_kind_from(options.kind);
   JsonOutput output(options.json);
   const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery);
+  if (is_in_database(options.gallery)) {
+    throw Error(ErrorKind::bad_input,
+                gallery->name() + ": an index of kind " + name_of(kind) +
+                    " lies beside a folder: a gallery in PostgreSQL has one of kind pgvector",
+                "kind");
+  }
   const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
   const StoredVectors all = snapshot->vectors();
   const VectorsView vectors{all.globals.data(), all.ids.size(), gallery->format().dim};
@@ -315,7 +361,7 @@ void define_index_export(CLI::App& command, Run& chosen) {
 
 void define_index_cache(CLI::App& command, Run& chosen) {
   const auto options = with_gallery(command, "diml index cache photos.gallery --kind hnsw");
-  command.add_option("--kind", options->kind, "hnsw (near exact) or ivf-pq (small)");
+  command.add_option("--kind", options->kind, "hnsw (near exact) or ivf-pq (small); pgvector in PostgreSQL");
   define_threads(command, options->threads);
   add_json(command, *options);
   command.callback([options, &chosen] { chosen = [options] { run_cache(*options); }; });
@@ -336,6 +382,7 @@ Run define_index(CLI::App& command) {
   add("info", "What a gallery holds", define_index_info);
   add("verify", "Check a gallery for damage", define_index_verify);
   add("export", "Write grids, labels and texts to files", define_index_export);
+  add("copy", "Copy a gallery, into PostgreSQL or out of it", define_index_copy);
   add("cache", "Build an approximate index for large galleries", define_index_cache);
   add("backup", "Copy a gallery while it is in use", define_index_backup);
   add("restore", "Put a backup in the place of a gallery", define_index_restore);
@@ -344,8 +391,8 @@ Run define_index(CLI::App& command) {
   return [chosen] {
     if (!*chosen)
       throw CLI::RequiredError(
-          "build, add, remove, sync, info, verify, export, cache, backup, restore, compact or "
-          "salvage");
+          "build, add, remove, sync, info, verify, export, copy, cache, backup, restore, compact "
+          "or salvage");
     (*chosen)();
   };
 }

@@ -34,7 +34,7 @@ struct SyncCommand {
 };
 
 void SyncCommand::define(CLI::App& command) {
-  command.add_option("gallery", gallery, "The gallery's folder")->required();
+  command.add_option("gallery", gallery, kGalleryHelp)->required();
   command.add_option("folder", folder, "The folder of the photos, and of the folders in it")
       ->required();
   command.add_flag("--dry-run", dry_run, "Print what would be done, and change nothing");
@@ -179,7 +179,7 @@ void SyncCommand::run() {
               number("unchanged"));
   if (number("touched") > 0) std::printf(" (%zu with a new time)", number("touched"));
   if (number("bad") > 0) std::printf(", %zu bad", number("bad"));
-  std::printf("; %zu images in %s", items, shown(gallery).c_str());
+  std::printf("; %zu images in %s", items, shown(store->name()).c_str());
   if (plan.elsewhere > 0) std::printf(", %zu of them from elsewhere", plan.elsewhere);
   std::printf(": %.1f s\n", done["seconds"].get<double>());
   if (dry_run) expect_few_removals(plan, params.removals);  // what the call would say

@@ -141,7 +141,7 @@ void SearchCommand::tell_what_is_left_out(const GridStore& from) const {
   report_bad(bad_, asked_ + bad_.size(), "");
 #endif
   if (!filter_.empty() && admitted_ == 0) {
-    tell_at_end("no image of " + gallery + " satisfies " + filter_.text() + ": 0 of " +
+    tell_at_end("no image of " + shown_gallery(gallery) + " satisfies " + filter_.text() + ": 0 of " +
                 std::to_string(from.snapshot()->size()) + " were searched");
   } else if (without_hits_ > 0) {
     tell_at_end(std::to_string(without_hits_) + " of " + std::to_string(asked_) +
@@ -173,7 +173,7 @@ void SearchCommand::run() {
   if (const std::size_t changed = search.beside_source(); changed > search.size() / 4) {
     say(LogLevel::warning, "diml search: " + std::to_string(changed) +
                                " images were added or removed since the " + search.source() +
-                               " index was made: 'diml index cache " + gallery +
+                               " index was made: 'diml index cache " + from->name() +
                                "' makes a new one");
   }
   admitted_ = filter_.empty() ? search.size() : search.admitted(filter_)->size();
@@ -223,7 +223,7 @@ void SearchCommand::run() {
                         " queries: no file was written, the same command starts again";
                });
   }
-  Json report = {{"gallery", gallery}, {"items", search.size()}};
+  Json report = {{"gallery", from->name()}, {"items", search.size()}};
   if (!filter_.empty()) {
     report["where"] = where;
     report["admitted"] = admitted_;
@@ -236,7 +236,7 @@ void SearchCommand::run() {
   files.commit();
   output.write(report);
   if (page) {
-    page->write(contact_sheet(gallery, sheet));
+    page->write(contact_sheet(from->name(), sheet));
     page->commit();
   }
   tell_what_is_left_out(*from);
@@ -250,7 +250,7 @@ void SearchCommand::run() {
 
 Run define_search(CLI::App& command) {
   auto options = std::make_shared<SearchCommand>();
-  command.add_option("gallery", options->gallery, "The gallery's folder")->required();
+  command.add_option("gallery", options->gallery, kGalleryHelp)->required();
   command.add_option(
       "images", options->images,
       "Image files as queries, folders of them, or text files with one path per line");
@@ -271,7 +271,7 @@ Run define_search(CLI::App& command) {
   command.add_option("--top", options->top, "Hits per query");
   command.add_option("--rerank", options->rerank, "Candidates that are matched structurally");
   command.add_option("--first-stage", options->first_stage,
-                     "exact, cuda, or index (built by 'diml index cache')");
+                     "exact, cuda, or an index built by 'diml index cache': index, or pgvector in PostgreSQL");
 #if DIML_HAS_NETWORKS
   options->network.define_running_of_gallery(command);
   define_no_calibration(command, options->no_calibration);

@@ -33,16 +33,15 @@ void in_parts(std::size_t total, const Progress& progress,
 
 void ask_items(const GridSnapshot& snapshot, const std::vector<std::int64_t>& ids,
                const TakeBatch& take, const Progress& progress) {
-  for (const std::int64_t id : ids) (void)snapshot.item(id);  // a wrong one is refused at once
+  (void)snapshot.items(ids);  // a wrong one is refused at once
   in_parts(ids.size(), progress, [&](std::size_t first, std::size_t count) {
     const std::span<const std::int64_t> some = std::span(ids).subspan(first, count);
     const std::vector<GridView> grids = snapshot.grids(some);
     QueryBatch batch{set_of(grids), {}, {}, {some.begin(), some.end()}};
-    for (const std::int64_t id : some) {
-      batch.names.push_back(snapshot.item(id).path);
-      batch.thumbnails.push_back(snapshot.thumbnail(id));
-    }
+    for (Item& item : snapshot.items(some)) batch.names.push_back(std::move(item.path));
+    batch.thumbnails = snapshot.thumbnails(some);
     take(batch);
+    snapshot.end_views();
   });
 }
 

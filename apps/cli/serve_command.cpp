@@ -15,6 +15,7 @@
 #include "diml/gallery_images.h"
 #include "diml/server.h"
 #include "gallery/reopening_store.h"
+#include "gallery_command.h"
 #include "interrupt.h"
 #include "messages.h"
 #include "network_options.h"
@@ -166,7 +167,7 @@ void ServeCommand::run() {
   }
   warn_of_open_doors();
   std::printf("%s serves %s (%zu images); Ctrl-C ends it\n", shown(address(server.port())).c_str(),
-              shown(gallery).c_str(), opened->snapshot()->size());
+              shown(opened->name()).c_str(), opened->snapshot()->size());
   std::fflush(stdout);
   while (!Interrupt::asked()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -182,7 +183,7 @@ void ServeCommand::run() {
 Run define_serve(CLI::App& command) {
   auto options = std::make_shared<ServeCommand>();
   ServerParams& params = options->params;
-  command.add_option("gallery", options->gallery, "The gallery's folder")->required();
+  command.add_option("gallery", options->gallery, kGalleryHelp)->required();
   command.add_option("--host", params.host, "Address to listen at; 0.0.0.0 for all");
   command.add_option("--port", params.port, "Port to listen at; 0 for any that is free")
       ->check(CLI::Range(0, 65535));
@@ -251,7 +252,7 @@ Run define_serve(CLI::App& command) {
                   "How long running requests may go on after SIGTERM or Ctrl-C, in seconds")
       ->check(CLI::Range(0.0, 3600.0));
   command.add_option("--first-stage", params.source,
-                     "exact, cuda, or index (built by 'diml index cache')");
+                     "exact, cuda, or an index built by 'diml index cache': index, or pgvector in PostgreSQL");
   options->network.define_running_of_gallery(command);
   command.get_option("--batch")->description(
       "Waiting photos that the network takes at once; 8, or 32 on a GPU. A photo never waits for "

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -73,6 +74,12 @@ constexpr std::size_t kOverFetch = 4;
 // Recall: the share of the `depth` exact neighbours that a search with the index finds. Mean over
 // up to `queries` evenly spaced vectors of the gallery; each query excludes itself.
 double recall_of(const ApproximateIndex& index, VectorsView vectors,
+                 std::span<const std::int64_t> ids, std::size_t depth, std::size_t queries = 1000,
+                 int threads = 0);
+// The same of anything that finds ids.
+using AboutNearest =
+    std::function<std::vector<std::int64_t>(std::span<const float> query, std::size_t depth)>;
+double recall_of(const AboutNearest& about_nearest, VectorsView vectors,
                  std::span<const std::int64_t> ids, std::size_t depth, std::size_t queries = 1000,
                  int threads = 0);
 

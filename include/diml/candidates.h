@@ -13,6 +13,7 @@
 
 namespace diml {
 
+class Filter;
 class GridSnapshot;
 
 struct VectorsView {
@@ -56,6 +57,8 @@ struct CandidateRequest {
   // The only ids that may be candidates, ascending; nullopt: all. As many are found as there are,
   // up to `depth`, also by a source that may miss some of the nearest.
   std::optional<std::span<const std::int64_t>> admitted{};
+  // In the place of `admitted`, for a source that asks the store itself (asks_the_store()).
+  const Filter* filter = nullptr;
   // nearest() can be cancelled between two blocks.
   Progress progress{};
 };
@@ -67,6 +70,9 @@ class CandidateSource {
   virtual ~CandidateSource() = default;
   virtual const char* name() const = 0;
   virtual std::size_t size() const = 0;
+  // Whether it applies request.filter, and reads every snapshot that it is given: what changes in the
+  // store need not be kept beside it.
+  virtual bool asks_the_store() const { return false; }
   // Lists of length `depth`, or of the longest list's length where all are shorter.
   virtual Ranking nearest(const CandidateRequest& request) const = 0;
 };

@@ -65,6 +65,9 @@ bool gallery_exists(const std::string& name);
 // Removes a gallery that has no items. Whether there was one; throws where it is damaged.
 bool remove_empty_gallery(const std::string& name);
 
+// Whether the name is an address in a database, not a folder.
+bool is_in_database(const std::string& name);
+
 // The name as messages have it: an address without its password.
 std::string shown_gallery(const std::string& name);
 

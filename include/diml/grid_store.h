@@ -16,6 +16,8 @@
 
 namespace diml {
 
+class Filter;
+
 // What all grids of a store have in common.
 struct GridFormat {
   std::size_t cells_per_grid = 0;
@@ -88,6 +90,22 @@ struct StoreChanges {
   std::vector<std::int64_t> updated{};  // ascending; lower ids with another label or metadata
 };
 
+// What a store holds, in numbers.
+struct StoreSummary {
+  std::size_t labels = 0;  // that differ
+  std::int64_t first_id = -1;
+  std::int64_t last_id = -1;  // both -1 where there are no items
+};
+
+// An approximate index that a store keeps up to date by itself.
+struct StoreIndex {
+  std::string kind;                     // "pgvector"
+  std::size_t items = 0;                // when it was made
+  std::uint64_t bytes = 0;              // now
+  std::map<std::size_t, double> recall{};  // by depth, against exact search, when it was made
+  double seconds = 0.0;                 // that it took to make
+};
+
 struct StoreFaults {
   std::size_t items = 0;              // that were checked
   std::vector<std::int64_t> damaged;  // ascending; removing them repairs the store
@@ -131,7 +149,25 @@ class GridSnapshot {
   // The same of many ids at once: what a store far away answers together. Any order, repeated or not.
   virtual std::vector<std::int64_t> ids() const;  // all, ascending
   virtual std::vector<Item> items(std::span<const std::int64_t> ids) const;
+  virtual std::vector<std::vector<std::uint8_t>> thumbnails(
+      std::span<const std::int64_t> ids) const;
   virtual std::vector<GridView> grids(std::span<const std::int64_t> ids) const;
+  // Visits the global vectors of some ids, which ascend; those that do not exist are passed over.
+  virtual void visit_some(std::span<const std::int64_t> ids, const Visitor& visitor) const;
+  virtual StoreSummary summary() const;
+
+  // The ids from `first` on that the filter admits, ascending, where the store finds them by itself;
+  // nothing where its items must be read for that.
+  virtual std::optional<std::vector<std::int64_t>> admitted(const Filter& filter,
+                                                            std::int64_t first) const;
+  // By the store's own index (GridStore::own_index): about the `depth` nearest to a query among the
+  // items that the filter admits, in any order. query: [dim]. Fewer may be found than there are.
+  virtual StoredVectors about_nearest(std::span<const float> query, std::size_t depth,
+                                      const Filter& filter) const;
+
+  // Ends the views that grid(), grids() and global() gave, so that a long walk need not hold all.
+  virtual void end_views() const {}
+
   StoredVectors vectors(std::int64_t first = 0, const Progress& progress = {}) const;
 };
 
@@ -175,6 +211,11 @@ class GridStore {
     bool is_nearly_full() const { return most > 0 && used - free > most / 10 * 9; }
   };
   virtual Space space() const = 0;
+
+  // The approximate index that lies within the store; nothing where there is none.
+  virtual std::optional<StoreIndex> own_index() const { return std::nullopt; }
+  // Makes it, or makes it again. Throws where this kind of store has none.
+  virtual StoreIndex make_own_index(const Progress& progress = {});
 };
 
 // A store in memory with the same behaviour; its items are lost when the process ends.

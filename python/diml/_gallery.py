@@ -22,11 +22,11 @@ Item = Dict[str, Any]
 class Gallery:
     """A collection of photos on disk, with their grids, labels and metadata: what `diml index` makes.
 
-    path: the gallery's folder. model: a file, or the name of fetched weights, to create a gallery of photos; to open one it
+    path: the gallery's folder, or postgres://USER@HOST:PORT/DATABASE/GALLERY. model: a file, or the name of fetched weights, to create a gallery of photos; to open one it
     is only needed where the model's file was moved. shape: (R, D), to create a gallery of your own grids.
     mode: "a" opens the gallery, or creates it where there is none; "r" opens it for reading; "x" creates a new one.
     grid, pooling, projection, preprocessing: of a new gallery (see Embedder). type: of its cells, "float16" or "float32".
-    device, network, precision, batch: how the network runs (see Embedder). first_stage: "exact", "cuda" or "index".
+    device, network, precision, batch: how the network runs (see Embedder). first_stage: "exact", "cuda", "index" or "pgvector".
     backend: of matching, "auto", "cpu" or "cuda". The number of threads is that of set_threads() when it is opened.
 
     What is added outlives the process; other processes may read and write at the same time. Safe from several threads.
@@ -54,7 +54,8 @@ class Gallery:
         self._open: Optional[_diml.Gallery] = None
         self._process = os.getpid()
         running = dict(device=device, network=network, precision=precision, batch=batch)
-        there = os.path.exists(os.path.join(self._path, "data.mdb"))
+        self._shown = _diml.shown_gallery(self._path)  # an address without its password
+        there = mode != "x" and _diml.gallery_exists(self._path)
         if mode == "r" or (mode == "a" and there):
             self._open = _diml.open_gallery(self._path, mode == "a", network_settings(model, **running), first_stage,
                                             backend)
@@ -67,15 +68,15 @@ class Gallery:
                                         preprocessing=preprocessing, **running)
             self._open = _diml.create_gallery(self._path, settings, type, first_stage, backend)
         else:
-            raise FileNotFoundError(f"{self._path}: there is no gallery: name a model to create one, or the shape (R, D) of "
+            raise FileNotFoundError(f"{self._shown}: there is no gallery: name a model to create one, or the shape (R, D) of "
                                     "your own grids")
 
     @property
     def _gallery(self) -> _diml.Gallery:
         if self._open is None:
-            raise ValueError(f"{self._path}: the gallery is closed")
+            raise ValueError(f"{self._shown}: the gallery is closed")
         if self._process != os.getpid():
-            raise Conflict(f"{self._path}: the gallery was opened before this process was forked, and its files cannot be "
+            raise Conflict(f"{self._shown}: the gallery was opened before this process was forked, and its files cannot be "
                            "shared so: open it in this process")
         return self._open
 
@@ -91,7 +92,7 @@ class Gallery:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<diml.Gallery {self._path} {'closed' if self._open is None else len(self)}>"
+        return f"<diml.Gallery {self._shown} {'closed' if self._open is None else len(self)}>"
 
     def add(self, paths: Union[PathLike, Sequence[PathLike]], labels: ArrayLike = None, metadata: Any = None, *,
             cells: GridsLike = None, globals: ArrayLike = None, replace: bool = False, bad: str = "stop",

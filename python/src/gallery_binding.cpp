@@ -1,7 +1,5 @@
 #include <pybind11/stl.h>
 
-#include <set>
-
 #include "base/npy.h"
 #include "diml/gallery_images.h"
 #include "gallery.h"
@@ -70,7 +68,7 @@ py::dict dict_of(const Item& item) {
 py::dict info(const OpenGallery& gallery) {
   GridStore& store = gallery.store();
   const GridFormat& format = store.format();
-  std::set<std::string, std::less<>> labels;
+  StoreSummary summary;
   std::size_t size = 0;
   std::uint64_t revision = 0;
   GridStore::Space space;
@@ -80,15 +78,12 @@ py::dict info(const OpenGallery& gallery) {
     size = snapshot->size();
     revision = snapshot->revision();
     space = store.space();
-    snapshot->visit(0, [&](std::int64_t, std::string_view label, const void*) {
-      if (!label.empty() && !labels.contains(label)) labels.emplace(label);
-      return true;
-    });
+    summary = snapshot->summary();
   }
   py::dict info;
   info["gallery"] = store.name();
   info["items"] = size;
-  info["labels"] = labels.size();
+  info["labels"] = summary.labels;
   info["cells_per_grid"] = format.cells_per_grid;
   info["dim"] = format.dim;
   info["type"] = name_of(format.type);
@@ -113,8 +108,7 @@ py::tuple grids(const OpenGallery& gallery, const std::vector<std::int64_t>& ids
   {
     const py::gil_scoped_release without_gil;
     const std::unique_ptr<GridSnapshot> snapshot = gallery.store().snapshot();
-    for (const std::int64_t id : ids) {
-      const GridView grid = snapshot->grid(id);
+    for (const GridView& grid : snapshot->grids(ids)) {
       for (std::size_t r = 0; r < grid.count; ++r) {
         for (std::size_t d = 0; d < grid.dim; ++d) *cell++ = grid.at(r, d);
       }
@@ -180,6 +174,9 @@ void bind_gallery(py::module_& module) {
       .def("verify", &verify, py::arg("progress"));
   bind_gallery_changes(gallery);
   bind_gallery_search(gallery);
+  module.def("shown_gallery", &shown_gallery, py::arg("name"));
+  module.def("gallery_exists", &gallery_exists, py::arg("name"),
+             py::call_guard<py::gil_scoped_release>());
   module.def("create_gallery", &create, py::arg("folder"), py::arg("network"), py::arg("type"),
              py::arg("first_stage"), py::arg("backend"));
   module.def("create_gallery_of_arrays", &create_of_arrays, py::arg("folder"), py::arg("cells"),

@@ -182,13 +182,16 @@ void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
   std::vector<float> values(format.cells_per_grid * format.dim);
   for (std::size_t first = 0; first < ids.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, ids.size() - first);
+    const std::span<const std::int64_t> some = std::span(ids).subspan(first, count);
+    const std::vector<GridView> grids = snapshot.grids(some);
+    const std::vector<Item> words = snapshot.items(some);
     for (std::size_t k = 0; k < count; ++k) {
-      const GridView grid = snapshot.grid(ids[first + k]);
+      const GridView& grid = grids[k];
       for (std::size_t v = 0; v < values.size(); ++v)
         values[v] = grid.at(v / grid.dim, v % grid.dim);
       cells.append(values);
       globals.append({grid.global, grid.dim});
-      const Item item = snapshot.item(ids[first + k]);
+      const Item& item = words[k];
       labels.push_back(item.label);
       paths.write(line_of_name(item.path) + "\n");
       Json line = {{"id", item.id}};
@@ -199,6 +202,7 @@ void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
       line["metadata"] = nlohmann::json::parse(item.metadata);
       items.write(text_of_json(line) + "\n");
     }
+    snapshot.end_views();
     progress(first + count, ids.size());
   }
   write_labels(prefix + ".labels.npy", labels);

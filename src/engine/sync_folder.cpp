@@ -66,8 +66,7 @@ std::unordered_map<std::string, Item> items_of(const GridSnapshot& gallery,
                                                const std::vector<Photo>& photos,
                                                const std::string& given, SyncPlan& plan) {
   std::unordered_map<std::string, Item> items;
-  for (const std::int64_t id : gallery.ids()) {
-    Item item = gallery.item(id);
+  for (Item& item : gallery.items(gallery.ids())) {
     if (lies_below(item.path, plan.folder)) items.emplace(item.path, std::move(item));
   }
   if (!fs::path(given).is_absolute()) {

@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
+bool is_in_database(const std::string& name) { return postgres::is_address(name); }
+
 std::string shown_gallery(const std::string& name) {
   return postgres::is_address(name) ? postgres::address_from(name).shown : name;
 }

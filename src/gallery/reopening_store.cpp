@@ -34,6 +34,23 @@ class LaterSnapshot final : public GridSnapshot {
   std::vector<GridView> grids(std::span<const std::int64_t> ids) const override {
     return snapshot_->grids(ids);
   }
+  std::vector<std::vector<std::uint8_t>> thumbnails(
+      std::span<const std::int64_t> ids) const override {
+    return snapshot_->thumbnails(ids);
+  }
+  void visit_some(std::span<const std::int64_t> ids, const Visitor& visitor) const override {
+    snapshot_->visit_some(ids, visitor);
+  }
+  StoreSummary summary() const override { return snapshot_->summary(); }
+  std::optional<std::vector<std::int64_t>> admitted(const Filter& filter,
+                                                    std::int64_t first) const override {
+    return snapshot_->admitted(filter, first);
+  }
+  StoredVectors about_nearest(std::span<const float> query, std::size_t depth,
+                              const Filter& filter) const override {
+    return snapshot_->about_nearest(query, depth, filter);
+  }
+  void end_views() const override { snapshot_->end_views(); }
   const float* global(std::int64_t id) const override { return snapshot_->global(id); }
   void visit(std::int64_t first, const Visitor& visitor) const override {
     snapshot_->visit(first, visitor);
@@ -129,6 +146,18 @@ GridStore::Space ReopeningStore::space() const {
   Space space;
   with_store([&](GridStore& store) { space = store.space(); });
   return space;
+}
+
+std::optional<StoreIndex> ReopeningStore::own_index() const {
+  std::optional<StoreIndex> index;
+  with_store([&](GridStore& store) { index = store.own_index(); });
+  return index;
+}
+
+StoreIndex ReopeningStore::make_own_index(const Progress& progress) {
+  StoreIndex index;
+  with_store([&](GridStore& store) { index = store.make_own_index(progress); });
+  return index;
 }
 
 }  // namespace diml::gallery

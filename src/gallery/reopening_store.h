@@ -29,6 +29,8 @@ class ReopeningStore final : public GridStore {
   void update(std::span<const ItemUpdate> updates) override;
   void remove(std::span<const std::int64_t> ids) override;
   Space space() const override;
+  std::optional<StoreIndex> own_index() const override;
+  StoreIndex make_own_index(const Progress& progress) override;
 
   // Calls it with the store; where that has been replaced, opens it again and throws.
   void with_store(const std::function<void(GridStore& store)>& call) const;

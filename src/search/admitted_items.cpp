@@ -12,10 +12,20 @@ namespace {
 constexpr std::size_t kMostFilters = 16;
 constexpr std::size_t kBetweenLooks = 256;  // items, at the progress
 
+void expect_going_on(const Progress& progress) {
+  if (!progress.cancelled()) return;
+  throw Error(ErrorKind::out_of_resources, "the reading of the items was cancelled");
+}
+
 // Appends the items from `first` on that the filter admits. Labels lie close together and cost
 // little: an item is read only where its label fits and another condition is left.
 void append_admitted(const Filter& filter, const GridSnapshot& snapshot, std::int64_t first,
                      std::vector<std::int64_t>& ids, const Progress& progress) {
+  expect_going_on(progress);
+  if (const auto found = snapshot.admitted(filter, first)) {  // a database
+    ids.insert(ids.end(), found->begin(), found->end());
+    return;
+  }
   std::vector<Condition> of_label;
   for (const Condition& condition : filter.conditions()) {
     if (condition.field == ConditionField::label) of_label.push_back(condition);
@@ -44,9 +54,9 @@ IdList brought_up_to(const Filter& filter, const GridSnapshot& snapshot, const I
   std::copy_if(changes.removed.begin(), changes.removed.end(), std::back_inserter(out), was_in);
   const auto middle = static_cast<std::ptrdiff_t>(out.size());
   std::vector<std::int64_t> in;
-  for (const std::int64_t id : changes.updated) {
-    const bool is_in = filter.admits(snapshot.item(id));
-    if (is_in != was_in(id)) (is_in ? in : out).push_back(id);
+  for (const Item& item : snapshot.items(changes.updated)) {
+    const bool is_in = filter.admits(item);
+    if (is_in != was_in(item.id)) (is_in ? in : out).push_back(item.id);
   }
   std::inplace_merge(out.begin(), out.begin() + middle, out.end());
   // Higher than all updated ones.

@@ -76,6 +76,16 @@ Ranking ApproximateIndex::nearest(const CandidateRequest& request) const {
 double recall_of(const ApproximateIndex& index, VectorsView vectors,
                  std::span<const std::int64_t> ids, std::size_t depth, std::size_t queries,
                  int threads) {
+  return recall_of(
+      [&](std::span<const float> query, std::size_t wanted) {
+        return index.about_nearest(query, wanted);
+      },
+      vectors, ids, depth, queries, threads);
+}
+
+double recall_of(const AboutNearest& about_nearest, VectorsView vectors,
+                 std::span<const std::int64_t> ids, std::size_t depth, std::size_t queries,
+                 int threads) {
   const std::size_t asked = std::min(queries, vectors.count);
   std::vector<float> sample;
   std::vector<std::int64_t> themselves;
@@ -91,7 +101,7 @@ double recall_of(const ApproximateIndex& index, VectorsView vectors,
   std::size_t found = 0;
   for (std::size_t q = 0; q < asked; ++q) {
     std::vector<std::int64_t> near =
-        index.about_nearest({&sample[q * vectors.dim], vectors.dim}, kOverFetch * exact.depth);
+        about_nearest({&sample[q * vectors.dim], vectors.dim}, kOverFetch * exact.depth);
     std::sort(near.begin(), near.end());
     for (const std::int64_t place : exact.ids_of(q)) {
       const std::int64_t id = ids[static_cast<std::size_t>(place)];

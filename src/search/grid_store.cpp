@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "diml/error.h"
 
@@ -97,6 +98,62 @@ std::vector<GridView> GridSnapshot::grids(std::span<const std::int64_t> wanted) 
   grids.reserve(wanted.size());
   for (const std::int64_t id : wanted) grids.push_back(grid(id));
   return grids;
+}
+
+std::vector<std::vector<std::uint8_t>> GridSnapshot::thumbnails(
+    std::span<const std::int64_t> wanted) const {
+  std::vector<std::vector<std::uint8_t>> thumbnails;
+  thumbnails.reserve(wanted.size());
+  for (const std::int64_t id : wanted) thumbnails.push_back(thumbnail(id));
+  return thumbnails;
+}
+
+void GridSnapshot::visit_some(std::span<const std::int64_t> wanted, const Visitor& visitor) const {
+  constexpr std::int64_t kNearBy = 64;  // ids that are passed over rather than searched for
+  for (std::size_t next = 0; next < wanted.size();) {
+    const std::size_t before = next;
+    bool goes_on = true;
+    // A round reads ids that lie close together.
+    visit(wanted[next], [&](std::int64_t id, std::string_view label, const void* global) {
+      while (next < wanted.size() && wanted[next] < id) ++next;
+      if (next < wanted.size() && wanted[next] == id) {
+        goes_on = visitor(id, label, global);
+        ++next;
+      }
+      return goes_on && next < wanted.size() && wanted[next] - id < kNearBy;
+    });
+    if (!goes_on || next == before) return;
+  }
+}
+
+StoreSummary GridSnapshot::summary() const {
+  StoreSummary summary;
+  std::set<std::string, std::less<>> labels;
+  visit(0, [&](std::int64_t id, std::string_view label, const void*) {
+    if (!label.empty() && !labels.contains(label)) labels.emplace(label);
+    if (summary.first_id < 0) summary.first_id = id;
+    summary.last_id = id;
+    return true;
+  });
+  summary.labels = labels.size();
+  return summary;
+}
+
+std::optional<std::vector<std::int64_t>> GridSnapshot::admitted(const Filter&,
+                                                                std::int64_t) const {
+  return std::nullopt;
+}
+
+StoredVectors GridSnapshot::about_nearest(std::span<const float>, std::size_t,
+                                          const Filter&) const {
+  throw Error(ErrorKind::internal, "this store has no index of its own");
+}
+
+StoreIndex GridStore::make_own_index(const Progress&) {
+  throw Error(ErrorKind::unsupported,
+              name() + ": only a gallery in PostgreSQL has an index of kind pgvector: make one of "
+                       "kind hnsw or ivf-pq",
+              "kind");
 }
 
 StoredVectors GridSnapshot::vectors(std::int64_t first, const Progress& progress) const {

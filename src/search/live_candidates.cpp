@@ -47,6 +47,12 @@ LiveCandidates::LiveCandidates(BaseSource base, const GridSnapshot& snapshot, in
       size_(base_.source->size()),
       dim_(snapshot.format().dim),
       threads_(threads) {
+  if (ask_the_store()) {
+    revision_ = snapshot.revision();
+    size_ = snapshot.size();
+    make_source();
+    return;
+  }
   if (snapshot.revision() != revision_) {
     const std::optional<StoreChanges> changes = snapshot.changes_since(revision_);
     if (!changes) {
@@ -74,6 +80,7 @@ LiveCandidates::LiveCandidates(const LiveCandidates& before, const GridSnapshot&
 }
 
 std::shared_ptr<const LiveCandidates> LiveCandidates::next(const GridSnapshot& snapshot) const {
+  if (ask_the_store()) return std::make_shared<const LiveCandidates>(base_, snapshot, threads_);
   const std::optional<StoreChanges> changes = snapshot.changes_since(revision_);
   if (!changes) return nullptr;
   return std::shared_ptr<const LiveCandidates>(new LiveCandidates(*this, snapshot, *changes));
@@ -140,11 +147,12 @@ void LiveCandidates::make_source() {
 }
 
 std::size_t LiveCandidates::beside_base() const {
-  return base_.source ? exact_->size() + removed_from_base_.size() : 0;
+  return base_.source && !ask_the_store() ? exact_->size() + removed_from_base_.size() : 0;
 }
 
 Ranking LiveCandidates::nearest(const CandidateRequest& request) const {
   if (!base_.source) return exact_->nearest(request);
+  if (ask_the_store()) return base_.source->nearest(request);
   CandidateRequest of_base = request;
   if (request.admitted) {
     // What was removed is not admitted; ids of vectors in memory are higher than those of the base.

@@ -35,6 +35,7 @@ class LiveCandidates {
   // Vectors beside the base, added or removed since it was made.
   std::size_t beside_base() const;
   const CandidateSource* base() const { return base_.source.get(); }
+  bool ask_the_store() const { return base_.source && base_.source->asks_the_store(); }
 
   // request.snapshot: of this revision.
   Ranking nearest(const CandidateRequest& request) const;

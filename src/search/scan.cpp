@@ -14,7 +14,6 @@ namespace {
 constexpr std::size_t kRows = 512;          // that stay in the cache for all queries
 constexpr std::size_t kQueriesAtOnce = 64;  // whose best are in memory for every thread
 constexpr std::size_t kBlock = 16384;       // vectors that are copied from a store at a time
-constexpr std::int64_t kNearBy = 64;        // ids that are passed over rather than searched for
 
 using Scored = std::pair<float, std::int64_t>;
 
@@ -120,22 +119,14 @@ Ranking scan_stored(const CandidateRequest& request, int threads) {
     ids.clear();
     vectors.clear();
   };
-  for (std::size_t next = 0; next < admitted.size();) {
-    const std::size_t before = next;
-    // A round reads ids that lie close together.
-    request.snapshot->visit(admitted[next], [&](std::int64_t id, const auto&, const void* global) {
-      while (next < admitted.size() && admitted[next] < id) ++next;
-      if (next < admitted.size() && admitted[next] == id) {
+  request.snapshot->visit_some(
+      admitted, [&](std::int64_t id, std::string_view, const void* global) {
         vectors.push_back(&copies[ids.size() * dim]);
         std::memcpy(&copies[ids.size() * dim], global, dim * sizeof(float));
         ids.push_back(id);
-        ++next;
         if (ids.size() == kBlock) take_in();
-      }
-      return next < admitted.size() && admitted[next] - id < kNearBy;
-    });
-    if (next == before) break;
-  }
+        return true;
+      });
   if (!ids.empty()) take_in();
   return ranking;
 }

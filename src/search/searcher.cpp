@@ -111,7 +111,7 @@ Searcher::Moment Searcher::now() const {
 // Another thread may have brought the list past the snapshot: then a newer one is taken.
 Searcher::Moment Searcher::now(const Filter& filter, const Progress& progress) const {
   Moment moment = now();
-  if (filter.empty()) return moment;
+  if (filter.empty() || moment.candidates->ask_the_store()) return moment;
   while (!(moment.admitted = admitted_->of(filter, *moment.snapshot, progress))) moment = now();
   return moment;
 }
@@ -120,7 +120,9 @@ IdList Searcher::admitted(const Filter& filter, const Progress& progress) const 
   if (filter.empty()) {
     return std::make_shared<const std::vector<std::int64_t>>(store_->snapshot()->ids());
   }
-  return now(filter, progress).admitted;
+  Moment moment = now();
+  while (!(moment.admitted = admitted_->of(filter, *moment.snapshot, progress))) moment = now();
+  return moment.admitted;
 }
 
 std::size_t Searcher::size() const { return now().candidates->size(); }
@@ -166,6 +168,7 @@ std::vector<std::vector<Hit>> Searcher::search(const GridSetView& queries, std::
                            exclude,
                            moment.snapshot.get()};
   if (moment.admitted) request.admitted = *moment.admitted;
+  if (!filter.empty() && !moment.admitted) request.filter = &filter;
   request.progress = progress;
   Ranking ranking = moment.candidates->nearest(request);
   const Targets targets(ranking, params.rerank);

@@ -8,6 +8,7 @@
 #include "diml/error.h"
 #include "diml/searcher.h"
 #include "match/match_on_device.h"
+#include "store_source.h"
 #if DIML_HAS_CUDA
 #include "cuda_source.h"
 #endif
@@ -62,6 +63,16 @@ Candidates own_source(const MakeSource& make, const GridStore& store, const Grid
   return std::make_shared<LiveCandidates>(std::move(base), snapshot, threads);
 }
 
+// The index that the store keeps by itself.
+Candidates of_store(const GridStore& store, const GridSnapshot& snapshot, int threads) {
+  if (!store.own_index()) {
+    throw Error(ErrorKind::not_found, store.name() + ": has no index of its own: make one",
+                "make_own_index");
+  }
+  return std::make_shared<LiveCandidates>(
+      BaseSource{make_store_source(snapshot.size()), snapshot.revision(), {}}, snapshot, threads);
+}
+
 bool always() { return true; }
 
 // Whether this program makes the base again when it has changed much. An index on disk is built
@@ -79,6 +90,7 @@ struct Source {
 constexpr std::array kSources = {
     Source{"exact", always, exact, Base::kept},
     Source{"index", has_approximate_index, index, Base::kept},
+    Source{"pgvector", always, of_store, Base::kept},
 #if DIML_HAS_CUDA
     Source{"cuda", cuda::is_available, cuda_vectors, Base::remade},
 #endif

@@ -54,7 +54,7 @@ void Catalogue::bring_to(const GridSnapshot& snapshot) {
     by_label_.clear();
   } else {
     for (const std::int64_t id : changes->removed) remove(id);
-    for (const std::int64_t id : changes->updated) relabel(id, snapshot.item(id).label);
+    for (const Item& item : snapshot.items(changes->updated)) relabel(item.id, item.label);
   }
   snapshot.visit(changes ? changes->first_new_id : 0,
                  [&](std::int64_t id, std::string_view label, const void*) {

@@ -173,13 +173,13 @@ TEST_F(PostgresGallery, ConnectionsThatWereLostAreMadeAgain) {
 TEST_F(PostgresGallery, AnAdditionIsMadeOnceWhileConnectionsAreCut) {
   made();
   const std::shared_ptr<GridStore> store = open_gallery(named_address(), StoreAccess::write);
-  constexpr std::size_t kCuts = 50;
+  constexpr std::size_t kCuts = 30;
   std::atomic<std::size_t> cuts = 0;
   std::thread cutter([&] {
     postgres::Connection connection = administrator();
     for (std::mt19937 random(1); cuts < kCuts;) {
       cuts += cut_connections(connection);
-      std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
+      std::this_thread::sleep_for(std::chrono::milliseconds(10 + random() % 150));
     }
   });
   std::vector<Ids> acknowledged;

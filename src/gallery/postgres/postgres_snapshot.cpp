@@ -2,6 +2,7 @@
 #include <iterator>
 #include <set>
 
+#include "filter_sql.h"
 #include "item_row.h"
 #include "postgres_store.h"
 
@@ -120,13 +121,30 @@ std::vector<Item> PostgresSnapshot::items(std::span<const std::int64_t> ids) con
 }
 
 std::vector<std::uint8_t> PostgresSnapshot::thumbnail(std::int64_t id) const {
-  const Result found =
-      ask("SELECT thumbnail FROM diml.items WHERE gallery = $1::integer AND id = $2",
-          of_gallery().add(id));
-  if (found.rows() == 0) refuse_missing(id);
-  const Bytes bytes = found.bytes(0, 0);
-  const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  return {first, first + bytes.size()};
+  return std::move(thumbnails({&id, 1}).front());
+}
+
+std::vector<std::vector<std::uint8_t>> PostgresSnapshot::thumbnails(
+    std::span<const std::int64_t> ids) const {
+  std::unordered_map<std::int64_t, std::vector<std::uint8_t>> found;
+  in_parts({ids.begin(), ids.end()}, [&](std::span<const std::int64_t> part) {
+    const Result rows =
+        ask("SELECT id, thumbnail FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)",
+            of_gallery().add(part));
+    for (std::size_t row = 0; row < rows.rows(); ++row) {
+      const Bytes bytes = rows.bytes(row, 1);
+      const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
+      found[rows.number(row, 0)].assign(first, first + bytes.size());
+    }
+  });
+  std::vector<std::vector<std::uint8_t>> thumbnails;
+  thumbnails.reserve(ids.size());
+  for (const std::int64_t id : ids) {
+    const auto one = found.find(id);
+    if (one == found.end()) refuse_missing(id);
+    thumbnails.push_back(one->second);
+  }
+  return thumbnails;
 }
 
 GridView PostgresSnapshot::grid(std::int64_t id) const { return grids({&id, 1}).front(); }
@@ -182,26 +200,68 @@ std::vector<std::int64_t> PostgresSnapshot::ids() const {
   return ids;
 }
 
+bool PostgresSnapshot::show(const Result& rows, const Visitor& visitor) const {
+  std::vector<float> global(gallery_.format.dim);
+  for (std::size_t row = 0; row < rows.rows(); ++row) {
+    const std::int64_t id = rows.number(row, 0);
+    if (!rows.read_floats(row, 2, global)) refuse_damaged(id);
+    const Bytes label = rows.bytes(row, 1);
+    if (!visitor(id, {reinterpret_cast<const char*>(label.data()), label.size()},
+                 global.data())) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Part by part, so that the visitor may ask the snapshot too.
 void PostgresSnapshot::visit(std::int64_t first, const Visitor& visitor) const {
-  std::vector<float> global(gallery_.format.dim);
   for (std::int64_t from = first;;) {
     const Result rows =
         ask("SELECT id, label, global FROM diml.items WHERE gallery = $1::integer AND id >= $2 "
             "ORDER BY id LIMIT $3",
             of_gallery().add(from).add(kVisitedAtOnce));
-    for (std::size_t row = 0; row < rows.rows(); ++row) {
-      const std::int64_t id = rows.number(row, 0);
-      if (!rows.read_floats(row, 2, global)) refuse_damaged(id);
-      const Bytes label = rows.bytes(row, 1);
-      if (!visitor(id, {reinterpret_cast<const char*>(label.data()), label.size()},
-                   global.data())) {
-        return;
-      }
-      from = id + 1;
-    }
-    if (rows.rows() < static_cast<std::size_t>(kVisitedAtOnce)) return;
+    if (!show(rows, visitor) || rows.rows() < static_cast<std::size_t>(kVisitedAtOnce)) return;
+    from = rows.number(rows.rows() - 1, 0) + 1;
   }
+}
+
+void PostgresSnapshot::visit_some(std::span<const std::int64_t> ids,
+                                  const Visitor& visitor) const {
+  bool goes_on = true;
+  in_parts({ids.begin(), ids.end()}, [&](std::span<const std::int64_t> part) {
+    if (!goes_on) return;
+    goes_on = show(ask("SELECT id, label, global FROM diml.items WHERE gallery = $1::integer AND "
+                       "id = ANY($2) ORDER BY id",
+                       of_gallery().add(part)),
+                   visitor);
+  });
+}
+
+StoreSummary PostgresSnapshot::summary() const {
+  const Result row =
+      ask("SELECT count(DISTINCT label) FILTER (WHERE label <> ''), coalesce(min(id), -1), "
+          "coalesce(max(id), -1) FROM diml.items WHERE gallery = $1::integer",
+          of_gallery());
+  return {static_cast<std::size_t>(row.number(0, 0)), row.number(0, 1), row.number(0, 2)};
+}
+
+std::optional<std::vector<std::int64_t>> PostgresSnapshot::admitted(const Filter& filter,
+                                                                    std::int64_t first) const {
+  Parameters parameters = of_gallery().add(first);
+  const std::string conditions = filter_sql(filter, parameters);
+  const Result rows = lease_->ask(
+      "SELECT id FROM diml.items WHERE gallery = $1::integer AND id >= $2 AND " + conditions +
+          " ORDER BY id",
+      parameters);
+  std::vector<std::int64_t> ids(rows.rows());
+  for (std::size_t row = 0; row < ids.size(); ++row) ids[row] = rows.number(row, 0);
+  return ids;
+}
+
+void PostgresSnapshot::end_views() const {
+  grids_.clear();
+  globals_.clear();
 }
 
 std::optional<StoreChanges> PostgresSnapshot::changes_since(std::uint64_t revision) const {
@@ -229,64 +289,6 @@ std::optional<StoreChanges> PostgresSnapshot::changes_since(std::uint64_t revisi
   std::set_difference(updated.begin(), updated.end(), removed.begin(), removed.end(),
                       std::back_inserter(all.updated));
   return all;
-}
-
-StoreFaults PostgresSnapshot::verify(const Progress& progress) const {
-  constexpr std::int64_t kVerifiedAtOnce = 256;
-  static const std::string kStatement =
-      std::string("SELECT ") + kWordColumns +
-      ", global, cells, thumbnail, words_checksum, grid_checksum FROM diml.items "
-      "WHERE gallery = $1::integer AND id >= $2 ORDER BY id LIMIT $3";
-  const GridFormat& format = gallery_.format;
-  const std::size_t bytes = format.cells_per_grid * format.dim * size_of(format.type);
-  StoreFaults result;
-  std::set<std::int64_t> damaged;
-  const auto blame = [&](std::int64_t id, const std::string& what) {
-    damaged.insert(id);
-    result.faults.push_back("item " + std::to_string(id) + ": " + what);
-  };
-  std::vector<float> global(format.dim);
-  for (std::int64_t from = 0;;) {
-    const Result rows = ask(kStatement.c_str(), of_gallery().add(from).add(kVerifiedAtOnce));
-    std::vector<std::int64_t> intact;      // whose words are,
-    std::vector<std::string> searchable;   // and what conditions must see of them
-    for (std::size_t row = 0; row < rows.rows(); ++row) {
-      const Item item = item_in(rows, row);
-      const bool has_global = rows.read_floats(row, 7, global);
-      if (!has_global) blame(item.id, "its global vector has another length than the gallery's");
-      if (rows.bytes(row, 8).size() != bytes) {
-        blame(item.id, "its grid has another shape than the gallery's");
-      }
-      if (has_global && rows.number(row, 11) != grid_checksum(item.id, global, rows.bytes(row, 8),
-                                                              rows.bytes(row, 9))) {
-        blame(item.id, "the checksum of its grid or thumbnail is wrong");
-      }
-      if (rows.number(row, 10) != words_checksum(item)) {
-        blame(item.id, "the checksum of its text is wrong");
-      } else {
-        intact.push_back(item.id);
-        searchable.push_back(searchable_metadata(item.metadata));
-      }
-      if (item.id >= next_id_) blame(item.id, "its id is not in use yet");
-      ++result.items;
-      from = item.id + 1;
-    }
-    const Result differing =
-        ask("SELECT i.id FROM unnest($2, $3) AS w (id, metadata) JOIN diml.items AS i ON i.id = w.id "
-            "WHERE i.gallery = $1::integer AND i.metadata <> w.metadata::jsonb ORDER BY i.id",
-            of_gallery().add(intact).add_texts(searchable));
-    for (std::size_t row = 0; row < differing.rows(); ++row) {
-      blame(differing.number(row, 0), "conditions see other metadata than it has");
-    }
-    progress(std::min(result.items, size_), size_);
-    if (rows.rows() < static_cast<std::size_t>(kVerifiedAtOnce)) break;
-  }
-  if (result.items != size_) {
-    result.faults.push_back(std::to_string(size_) + " items are counted, " +
-                            std::to_string(result.items) + " are there");
-  }
-  result.damaged.assign(damaged.begin(), damaged.end());
-  return result;
 }
 
 }  // namespace diml::postgres

@@ -34,7 +34,16 @@ class PostgresSnapshot final : public GridSnapshot {
   std::vector<Item> items(std::span<const std::int64_t> ids) const override;
   std::vector<std::uint8_t> thumbnail(std::int64_t id) const override;
   GridView grid(std::int64_t id) const override;
+  std::vector<std::vector<std::uint8_t>> thumbnails(
+      std::span<const std::int64_t> ids) const override;
   std::vector<GridView> grids(std::span<const std::int64_t> ids) const override;
+  void visit_some(std::span<const std::int64_t> ids, const Visitor& visitor) const override;
+  StoreSummary summary() const override;
+  std::optional<std::vector<std::int64_t>> admitted(const Filter& filter,
+                                                    std::int64_t first) const override;
+  StoredVectors about_nearest(std::span<const float> query, std::size_t depth,
+                              const Filter& filter) const override;
+  void end_views() const override;
   const float* global(std::int64_t id) const override;
   std::vector<std::int64_t> ids() const override;
   void visit(std::int64_t first, const Visitor& visitor) const override;
@@ -51,6 +60,7 @@ class PostgresSnapshot final : public GridSnapshot {
   PostgresSnapshot(Opened opened, const GalleryRow& gallery);
 
   Result ask(const char* statement, const Parameters& parameters) const;
+  bool show(const Result& rows, const Visitor& visitor) const;  // whether it wants more
   Parameters of_gallery() const;
   const std::string& name() const { return lease_->address().shown; }
   [[noreturn]] void refuse_damaged(std::int64_t id) const;
@@ -92,6 +102,8 @@ class PostgresStore final : public GridStore {
   void update(std::span<const ItemUpdate> updates) override;
   void remove(std::span<const std::int64_t> ids) override;
   Space space() const override;
+  std::optional<StoreIndex> own_index() const override;
+  StoreIndex make_own_index(const Progress& progress) override;
 
   // Returns when no other process changes the gallery.
   void await_writers_turn() const;

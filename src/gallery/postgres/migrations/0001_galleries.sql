@@ -71,6 +71,16 @@ CREATE TABLE diml.changes (
 );
 CREATE INDEX changes_by_call ON diml.changes (gallery, call);
 
+-- Indexes of vectors that were made, and what they find of the exact neighbours, by depth.
+CREATE TABLE diml.indexes (
+  gallery integer PRIMARY KEY REFERENCES diml.galleries ON DELETE CASCADE,
+  kind text NOT NULL,
+  items bigint NOT NULL,
+  recall jsonb NOT NULL,
+  seconds double precision NOT NULL,
+  made timestamptz NOT NULL DEFAULT now()
+);
+
 CREATE FUNCTION diml.make_gallery(name text, birth bigint, cells_per_grid integer, dim integer,
                                   cell_type text, embedding text, model text) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -144,7 +154,7 @@ DECLARE
   place integer := length(key);
   found jsonb;
 BEGIN
-  IF jsonb_typeof(metadata) <> 'object' THEN RETURN NULL; END IF;
+  IF key = '' OR jsonb_typeof(metadata) <> 'object' THEN RETURN NULL; END IF;
   IF metadata ? key THEN RETURN nullif(metadata -> key, 'null'); END IF;
   WHILE place > 1 LOOP
     place := place - 1;

@@ -1,0 +1,204 @@
+#include "filter_sql.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "item_row.h"
+#include "search/condition.h"
+
+namespace diml::postgres {
+namespace {
+
+// A parameter's place: "$3".
+class Values {
+ public:
+  explicit Values(Parameters& parameters) : parameters_(parameters) {}
+
+  std::string text(const std::string& value) {
+    parameters_.add_text(value);
+    return place();
+  }
+  std::string bytes(const std::string& value) {
+    parameters_.add_bytes(bytes_of(value));
+    return place();
+  }
+  std::string all_bytes(const std::vector<std::string>& values) {
+    parameters_.add_bytes(values);
+    return place();
+  }
+  std::string all_texts(const std::vector<std::string>& values) {
+    parameters_.add_texts(values);
+    return place();
+  }
+
+ private:
+  std::string place() const { return "$" + std::to_string(parameters_.size()); }
+
+  Parameters& parameters_;
+};
+
+const char* sign_of(Relation relation) {
+  switch (relation) {
+    case Relation::less:
+      return " < ";
+    case Relation::at_most:
+      return " <= ";
+    case Relation::more:
+      return " > ";
+    default:
+      return " >= ";
+  }
+}
+
+bool is_equality(const Condition& condition) {
+  return condition.relation == Relation::equal || condition.relation == Relation::unequal;
+}
+
+std::vector<std::string> texts_of(const Condition& condition) {
+  std::vector<std::string> texts;
+  for (const Operand& operand : condition.operands) texts.push_back(operand.text);
+  return texts;
+}
+
+// Whether PostgreSQL takes it as text: UTF-8 without zero bytes, surrogates and overlong forms.
+bool is_utf8(const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = [&](std::size_t k) {
+      return at + k < text.size() ? static_cast<unsigned char>(text[at + k]) : 0U;
+    };
+    const unsigned first = byte(0);
+    const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (first == 0 || (first >= 0x80 && first < 0xC2) || first > 0xF4) return false;
+    for (std::size_t k = 1; k < length; ++k) {
+      if ((byte(k) & 0xC0) != 0x80) return false;
+    }
+    const unsigned second = byte(1);
+    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) {
+      return false;
+    }
+    at += length;
+  }
+  return true;
+}
+
+// A text (bytea) against the operand of an order: see is_ordered() of condition_holds.cpp.
+std::string ordered_text(const Condition& condition, const std::string& bytes,
+                         const std::string& operand, Values& values) {
+  const std::string sign = sign_of(condition.relation);
+  if (!condition.operands[0].number) return bytes + sign + values.bytes(operand);
+  return "coalesce(diml.number_in(" + bytes + ")" + sign + "diml.number_in(" +
+         values.bytes(condition.operands[0].text) + "), false)";
+}
+
+// The path in hexadecimal, byte by byte, with each letter in either case.
+std::string pattern_of(const std::string& part) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto hex = [&](unsigned char byte) {
+    return std::string{kDigits[byte >> 4], kDigits[byte & 15]};
+  };
+  std::string pattern = "^(..)*";
+  for (const char c : part) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+    pattern += is_letter ? "(" + hex(byte & 0xDF) + "|" + hex(byte | 0x20) + ")" : hex(byte);
+  }
+  return pattern;
+}
+
+// Of a label or a path.
+std::string of_column(const Condition& condition, const std::string& column, Values& values) {
+  switch (condition.relation) {
+    case Relation::equal:
+      return column + " = ANY(" + values.all_bytes(texts_of(condition)) + ")";
+    case Relation::unequal:
+      return column + " <> ALL(" + values.all_bytes(texts_of(condition)) + ")";
+    case Relation::exists:
+      return column + " <> ''";
+    case Relation::missing:
+      return column + " = ''";
+    case Relation::contains:
+      return "encode(" + column + ", 'hex') ~ " +
+             values.text(pattern_of(condition.operands[0].text));
+    default:
+      return "(" + column + " <> '' AND " +
+             ordered_text(condition, column, condition.operands[0].text, values) + ")";
+  }
+}
+
+// The value of the key, or NULL.
+std::string value_of(const std::string& key, Values& values) {
+  const std::string name = searchable_text(key);
+  if (!is_utf8(name) || name.empty()) return "NULL::jsonb";  // no metadata has it
+  const std::string place = values.text(name);
+  if (name.find('.') != std::string::npos) return "diml.value_at(metadata, " + place + ")";
+  return "nullif(metadata -> " + place + ", 'null')";
+}
+
+// Of one value: a text, a number, true or false. See scalar_satisfies() of condition_holds.cpp.
+std::string scalar_sql(const Condition& condition, Values& values) {
+  const std::string bytes = "convert_to(one #>> '{}', 'UTF8')";
+  std::vector<std::string> numbers;
+  for (const Operand& operand : condition.operands) {
+    if (operand.number) numbers.push_back(numeric_text(*operand.number));
+  }
+  std::string of_text;
+  std::string of_bool = "false";
+  std::string of_number = "false";
+  if (is_equality(condition)) {
+    std::vector<std::string> texts;
+    for (const Operand& operand : condition.operands) {
+      texts.push_back(searchable_text(operand.text));
+    }
+    const std::string place = values.all_bytes(texts);
+    of_text = bytes + " = ANY(" + place + ")";
+    of_bool = of_text;
+    if (!numbers.empty()) {
+      of_number = "(one #>> '{}')::numeric = ANY(" + values.all_texts(numbers) + "::numeric[])";
+    }
+  } else {
+    of_text = ordered_text(condition, bytes, searchable_text(condition.operands[0].text), values);
+    if (!numbers.empty()) {
+      of_number = "(one #>> '{}')::numeric" + std::string(sign_of(condition.relation)) +
+                  values.text(numbers[0]) + "::numeric";
+    }
+  }
+  return "CASE jsonb_typeof(one) WHEN 'string' THEN " + of_text + " WHEN 'boolean' THEN " +
+         of_bool + " WHEN 'number' THEN " + of_number + " ELSE false END";
+}
+
+std::string of_metadata(const Condition& condition, Values& values) {
+  const std::string value = value_of(condition.key, values);
+  if (condition.relation == Relation::exists) return value + " IS NOT NULL";
+  if (condition.relation == Relation::missing) return value + " IS NULL";
+  // A list satisfies what one of its values satisfies.
+  const std::string list = "CASE jsonb_typeof(v) WHEN 'array' THEN v ELSE jsonb_build_array(v) END";
+  return std::string(condition.relation == Relation::unequal ? "NOT " : "") +
+         "EXISTS (SELECT FROM (SELECT " + value + " AS v) AS of_key, jsonb_array_elements(" + list +
+         ") AS one WHERE " + scalar_sql(condition, values) + ")";
+}
+
+}  // namespace
+
+std::string filter_sql(const Filter& filter, Parameters& parameters) {
+  Values values(parameters);
+  std::string all;
+  for (const Condition& condition : filter.conditions()) {
+    all += all.empty() ? "" : " AND ";
+    switch (condition.field) {
+      case ConditionField::label:
+        all += of_column(condition, "label", values);
+        break;
+      case ConditionField::path:
+        all += of_column(condition, "path", values);
+        break;
+      case ConditionField::metadata:
+        all += of_metadata(condition, values);
+        break;
+    }
+  }
+  return all.empty() ? "true" : all;
+}
+
+}  // namespace diml::postgres

@@ -1,0 +1,165 @@
+// The first stage within the database: an HNSW index of pgvector over the globals, as 16-bit floats.
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/stopwatch.h"
+#include "diml/approximate_index.h"
+#include "filter_sql.h"
+#include "postgres_store.h"
+
+namespace diml::postgres {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostDimensionsOfIndex = 4000;  // of a halfvec in an HNSW index
+constexpr std::array<std::size_t, 3> kDepths = {1, 10, 100};
+constexpr std::size_t kAsked = 200;  // queries, to measure recall
+
+// The schema of pgvector, quoted; none where it is not in this database, or is older than halfvec.
+std::optional<std::string> schema_of_vectors(Connection& connection) {
+  const Result found = connection.ask(
+      "SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = "
+      "e.extnamespace WHERE e.extname = 'vector' AND to_regtype(quote_ident(n.nspname) || "
+      "'.halfvec') IS NOT NULL");
+  if (found.rows() == 0) return std::nullopt;
+  return found.text(0, 0);
+}
+
+// What the index is over, and what a query orders by.
+std::string key_sql(const std::string& schema, const std::string& of, std::size_t dim) {
+  return of + "::" + schema + ".halfvec(" + std::to_string(dim) + ")";
+}
+
+std::string index_name(std::int64_t gallery) { return "items_" + std::to_string(gallery) + "_hnsw"; }
+
+void require_vectors(Connection& connection) {
+  const std::string& name = connection.address().shown;
+  const Result there = connection.ask(
+      "SELECT default_version FROM pg_available_extensions WHERE name = 'vector'");
+  if (there.rows() == 0) {
+    throw Error(ErrorKind::unsupported,
+                name + ": its server has no pgvector: install it there (postgresql-17-pgvector), or "
+                       "search exactly, without an index");
+  }
+  if (connection.ask("SELECT FROM pg_extension WHERE extname = 'vector'").rows() == 0) {
+    connection.ask("CREATE EXTENSION IF NOT EXISTS vector");
+  }
+  if (!schema_of_vectors(connection)) {
+    throw Error(ErrorKind::unsupported,
+                name + ": its pgvector is older than 0.7, which has 16-bit vectors: update it there");
+  }
+}
+
+}  // namespace
+
+StoredVectors PostgresSnapshot::about_nearest(std::span<const float> query, std::size_t depth,
+                                              const Filter& filter) const {
+  // Bounds of pgvector for hnsw.ef_search, which is how many an index looks at in one go.
+  constexpr std::size_t kLeastEffort = 100;
+  constexpr std::size_t kMostEffort = 1000;
+  const std::optional<std::string> schema = schema_of_vectors(*lease_);
+  if (!schema) {
+    throw Error(ErrorKind::conflict, name() + ": pgvector was removed from its database: search "
+                                              "exactly, or make the index again");
+  }
+  // Of this transaction. Where conditions pass over many items, the index goes on looking.
+  ask("SELECT set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', "
+      "'relaxed_order', true)",
+      Parameters().add_text(std::to_string(std::clamp(depth, kLeastEffort, kMostEffort))));
+  Parameters parameters = of_gallery();
+  parameters.add(query).add(static_cast<std::int64_t>(depth));
+  const std::string conditions = filter_sql(filter, parameters);
+  const std::size_t dim = gallery_.format.dim;
+  const Result rows = lease_->ask(
+      "SELECT id, global FROM diml.items WHERE gallery = $1::integer AND " + conditions +
+          " ORDER BY (" + key_sql(*schema, "global", dim) + ") OPERATOR(" + *schema + ".<=>) (" +
+          key_sql(*schema, "$2", dim) + ") LIMIT $3",
+      parameters);
+  StoredVectors found;
+  found.ids.resize(rows.rows());
+  found.globals.resize(rows.rows() * dim);
+  for (std::size_t row = 0; row < rows.rows(); ++row) {
+    found.ids[row] = rows.number(row, 0);
+    if (!rows.read_floats(row, 1, std::span(found.globals).subspan(row * dim, dim))) {
+      refuse_damaged(found.ids[row]);
+    }
+  }
+  return found;
+}
+
+std::optional<StoreIndex> PostgresStore::own_index() const {
+  return with_connection(pool_, [&](Connection& connection) -> std::optional<StoreIndex> {
+    const Result row = connection.ask(
+        "SELECT x.items, x.recall::text, x.seconds, pg_relation_size(i.indexrelid) FROM "
+        "diml.indexes AS x JOIN pg_index AS i ON i.indexrelid = to_regclass('diml.' || $2) "
+        "WHERE x.gallery = $1::integer AND i.indisvalid",
+        Parameters().add(gallery_.number).add_text(index_name(gallery_.number)));
+    if (row.rows() == 0 || !schema_of_vectors(connection)) return std::nullopt;
+    StoreIndex index{"pgvector", static_cast<std::size_t>(row.number(0, 0)),
+                     static_cast<std::uint64_t>(row.number(0, 3)), {}, row.real(0, 2)};
+    const Json recall = Json::parse(row.text(0, 1), nullptr, false);
+    for (const std::size_t depth : kDepths) {
+      if (const auto found = recall.find(std::to_string(depth)); found != recall.end()) {
+        index.recall[depth] = found->get<double>();
+      }
+    }
+    return index;
+  });
+}
+
+StoreIndex PostgresStore::make_own_index(const Progress& progress) {
+  const std::size_t dim = gallery_.format.dim;
+  if (dim > kMostDimensionsOfIndex) {
+    throw Error(ErrorKind::unsupported, name() + ": has vectors of " + std::to_string(dim) +
+                                            " dimensions, pgvector's index takes " +
+                                            std::to_string(kMostDimensionsOfIndex) +
+                                            ": search exactly, without an index");
+  }
+  const Stopwatch watch_of_index;
+  {
+    const Pool::Lease connection = pool_->take();
+    require_vectors(*connection);
+    const std::string schema = *schema_of_vectors(*connection);
+    const std::string index = index_name(gallery_.number);
+    const std::size_t items = snapshot()->size();
+    progress(0, items);
+    // Outside a transaction: others read and write meanwhile.
+    connection->ask("DROP INDEX CONCURRENTLY IF EXISTS diml." + index);
+    connection->ask("CREATE INDEX CONCURRENTLY " + index + " ON diml.items_" +
+                    std::to_string(gallery_.number) + " USING hnsw ((" +
+                    key_sql(schema, "global", dim) + ") " + schema + ".halfvec_cosine_ops)");
+    progress(items, items);
+  }
+  const double seconds = watch_of_index.seconds();
+  const std::unique_ptr<GridSnapshot> now = snapshot();
+  const StoredVectors all = now->vectors();
+  StoreIndex made{"pgvector", all.ids.size(), 0, {}, seconds};
+  Json recall = Json::object();
+  for (const std::size_t depth : kDepths) {
+    made.recall[depth] = recall_of(
+        [&](std::span<const float> query, std::size_t wanted) {
+          return now->about_nearest(query, wanted, {}).ids;
+        },
+        {all.globals.data(), all.ids.size(), dim}, all.ids, depth, kAsked);
+    recall[std::to_string(depth)] = made.recall[depth];
+  }
+  with_connection(pool_, [&](Connection& connection) {
+    return connection.ask(
+        "INSERT INTO diml.indexes (gallery, kind, items, recall, seconds) VALUES ($1::integer, "
+        "'pgvector', $2, $3::jsonb, $4) ON CONFLICT (gallery) DO UPDATE SET items = $2, recall = "
+        "$3::jsonb, seconds = $4, made = now()",
+        Parameters()
+            .add(gallery_.number)
+            .add(static_cast<std::int64_t>(made.items))
+            .add_text(recall.dump())
+            .add(seconds));
+  });
+  made.bytes = own_index()->bytes;
+  return made;
+}
+
+}  // namespace diml::postgres
