@@ -57,7 +57,7 @@ std::vector<std::int64_t> kmeans(VectorsView vectors, const KMeansParams& params
         });
     const Ranking nearest =
         make_exact_source({targets.data(), params.clusters, dim + 1}, params.threads)
-            ->nearest({points_view, 1, {}, nullptr, {}, progress});
+            ->nearest({.queries = points_view, .depth = 1, .progress = progress});
     const bool unchanged = nearest.ids == cluster;
     cluster = nearest.ids;
     progress(static_cast<std::size_t>(iteration) + 1, static_cast<std::size_t>(params.iterations));
