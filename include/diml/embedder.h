@@ -90,7 +90,8 @@ class Embedder {
 
   // Files, chunk by chunk, decoded by all cores: while a GPU computes the previous chunk, or in
   // turn with a network that runs on the same cores. The next files are prefetched. `sink` gets
-  // every chunk in order, on the calling thread; it can be cancelled after a chunk.
+  // every chunk in order, on the calling thread; it can be cancelled before the first chunk and
+  // after each.
   void embed_files(std::span<const std::string> paths, const EmbedFilesParams& params,
                    const std::function<void(const EmbeddedBatch&)>& sink,
                    const Progress& progress = {}, const SeeImage& see = {});

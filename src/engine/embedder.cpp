@@ -150,6 +150,7 @@ void Embedder::Running::finish(Chunk chunk, const Sink& sink) {
 void Embedder::Running::embed_all(std::size_t total, const Fill& fill, BadImages bad,
                                   const std::function<void(std::size_t, std::size_t)>& coming,
                                   const Sink& sink, const Progress& progress) {
+  progress.stop_if_cancelled();  // few images are one chunk, with no second look after it
   std::deque<Chunk> in_flight;
   std::size_t done = 0;
   const auto finish_first = [&] {

@@ -32,18 +32,23 @@ class Ruins {
 
   void search(const Progress& progress) {
     std::vector<Meta> metas;
+    std::size_t whole_metas = 0;
     for (std::size_t k = 0; k < 2 && k < count_; ++k) {
       const Meta meta = meta_at(page(k).data());
-      if (meta.magic == kMagic && meta.txn > 0) metas.push_back(meta);
+      if (meta.magic != kMagic) continue;
+      ++whole_metas;
+      if (meta.txn > 0) metas.push_back(meta);
     }
+    // Without the other one, nobody knows whether this state is the last.
+    const bool last_is_known = whole_metas == 2;
     std::sort(metas.begin(), metas.end(),
               [](const Meta& a, const Meta& b) { return a.txn > b.txn; });
     // The state before the last one is better than none.
     for (std::size_t k = 0; k < metas.size() && items_.empty(); ++k) {
-      take_tree(metas[k].main.root, 0, "", k == 0);
+      take_tree(metas[k].main.root, 0, "", k == 0 && last_is_known);
       take_free_pages(metas[k].free.root, 0);
     }
-    if (metas.empty()) damaged_pages = 1;
+    if (!last_is_known) ++damaged_pages;
     if (damaged_pages == 0 && description_) return;
     for (std::uint64_t number = 2; number < count_; ++number) {
       if (number % 4096 == 0) progress(number, count_);
