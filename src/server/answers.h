@@ -70,7 +70,7 @@ JsonText metadata_of(const Item& item);
 // Names of files are bytes: those of a path that is no UTF-8, in base64; null for any other.
 std::optional<std::string> path_bytes_of(const Item& item);
 constexpr const char* kPathBytes =
-    "The path in base64 where it is no UTF-8, which 'path' cannot show; else null";
+    "The path in base64 where it is not UTF-8, so that 'path' cannot show it; else null";
 
 // Null without a label.
 std::optional<std::string> label_of(const Item& item);
@@ -155,7 +155,7 @@ struct HitAnswer {
     fields("global", global, "Cosine of the global vectors");
     fields("structural", structural,
            "Structural similarity; null for hits that were not re-ranked");
-    fields("total", total, "What the order is by");
+    fields("total", total, "The score that the order follows");
     fields("metadata", metadata);
   }
 };
@@ -202,7 +202,7 @@ struct RankedAnswer {
     fields("id", id, "Null if candidates are grids");
     fields("global", global, "Cosine of the global vectors");
     fields("structural", structural, "Structural similarity");
-    fields("total", total, "What the order is by");
+    fields("total", total, "The score that the order follows");
   }
 };
 
@@ -262,9 +262,10 @@ struct PriorAnswer {
 
   template <class Fields>
   void list(Fields& fields) const {
-    fields("rounds", rounds, "How often the plan was solved with it");
-    fields("trusted", trusted, "If not, the plan is the one without a prior");
-    fields("doubt", doubt, "Why not: few_cells, collapsed or scattered; none");
+    fields("rounds", rounds, "How many times the plan was solved with it");
+    fields("trusted", trusted,
+           "Whether the prior was used; if not, the plan is the one without it");
+    fields("doubt", doubt, "Why it was not used: few_cells, collapsed or scattered; else none");
     fields("map", map, "x' = m0 x + m1 y + m2, y' = m3 x + m4 y + m5, from the middle of the grid");
     fields("support", support, "How much of the flow is near the map, from 0 to 1");
   }
@@ -286,7 +287,7 @@ struct ComparisonAnswer {
   template <class Fields>
   void list(Fields& fields) const {
     fields("score", score, "Structural similarity");
-    fields("cosine", cosine, "Of the global vectors");
+    fields("cosine", cosine, "Cosine of the global vectors");
     fields("total", total, "Their sum");
     fields("params", params);
     fields("prior", prior, "What the prior did; null without one");
@@ -308,7 +309,7 @@ struct PartPairAnswer {
     fields("amplified", pair.amplified, "R_s R_t T_ij: an even flow gives 1");
     fields("similarity", pair.similarity, "S_ij");
     fields("contribution", pair.contribution, "T_ij S_ij");
-    fields("share", pair.share, "Of the score");
+    fields("share", pair.share, "Share of the score");
   }
 };
 
@@ -321,9 +322,9 @@ struct RegionAnswer {
     fields("source", region.source, "Cells that lie side by side");
     fields("target", region.target, "Cells that receive most of what they send");
     fields("mass", region.mass);
-    fields("similarity", region.similarity, "Mean over the mass");
+    fields("similarity", region.similarity, "Mean similarity, weighted by mass");
     fields("contribution", region.contribution);
-    fields("share", region.share, "Of the score");
+    fields("share", region.share, "Share of the score");
   }
 };
 
@@ -368,7 +369,7 @@ struct ExplanationAnswer {
     fields("cols_target", target.cols);
     fields("marginals", marginals);
     fields("similarity", similarity, "S, [source cells, target cells]");
-    fields("plan", plan, "T, of the same shape: the transport plan");
+    fields("plan", plan, "The transport plan T, of the same shape");
     fields("regions", regions, "Few groups of cells, the largest contribution first");
     fields("scattered", scattered,
            "Contribution of the pairs in no region: with theirs, the score");
@@ -441,13 +442,13 @@ struct LimitsAnswer {
     fields("work", work,
            "Steps of matching of one request: pairs x cells x cells x iterations; a hundred times "
            "as many where lambda is below 0.0034");
-    fields("seconds", seconds, "That a request may wait and be computed");
-    fields("json_depth", json_depth, "Objects and lists within each other, in a request");
-    fields("json_names", json_names, "Of all objects of a request");
+    fields("seconds", seconds, "How long a request may wait and be computed");
+    fields("json_depth", json_depth, "How deep objects and lists of a request may be nested");
+    fields("json_names", json_names, "Names in all objects of a request");
     fields("json_names_of_object", json_names_of_object);
-    fields("json_text_bytes", json_text_bytes, "Of one text");
-    fields("json_values", json_values, "Of all objects and lists of a request");
-    fields("metadata_bytes", metadata_bytes, "Of the metadata of an item");
+    fields("json_text_bytes", json_text_bytes, "Bytes of one text");
+    fields("json_values", json_values, "Values in all objects and lists of a request");
+    fields("metadata_bytes", metadata_bytes, "Bytes of the metadata of an item");
     fields("metadata_depth", metadata_depth);
     fields("metadata_names", metadata_names);
     fields("metadata_text_bytes", metadata_text_bytes);
@@ -481,7 +482,7 @@ struct GalleryAnswer {
     fields("rows", rows);
     fields("cols", cols);
     fields("dim", dim);
-    fields("type", type, "Of the numbers in a grid");
+    fields("type", type, "Type of the numbers in a grid");
     fields("photos", photos, "Whether photos can be sent");
     fields("changes", changes, "Whether the one who asks may add, change and delete images");
     fields("originals", originals, "Whether photos are shown from their files");
