@@ -70,15 +70,14 @@ Store open(const std::string& name, StoreAccess access) {
 }
 
 // A new kind is a row here. The first that takes a name has it, and folders take every name.
-constexpr std::array kKinds = {
-    StoreKind{postgres::is_address, shown_address, create<PostgresStore>, open<PostgresStore>,
-              PostgresStore::exists, PostgresStore::remove_empty},
-    StoreKind{is_any, as_it_is, create<LmdbStore>, open<LmdbStore>, folder_exists,
-              remove_empty_folder},
-};
-
 const StoreKind& kind_of(const std::string& name) {
-  return *std::find_if(kKinds.begin(), kKinds.end(),
+  static const std::array kinds = {
+      StoreKind{postgres::is_address, shown_address, create<PostgresStore>, open<PostgresStore>,
+                PostgresStore::exists, PostgresStore::remove_empty},
+      StoreKind{is_any, as_it_is, create<LmdbStore>, open<LmdbStore>, folder_exists,
+                remove_empty_folder},
+  };
+  return *std::find_if(kinds.begin(), kinds.end(),
                        [&](const StoreKind& kind) { return kind.takes(name); });
 }
 
