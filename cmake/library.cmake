@@ -22,6 +22,17 @@ endif()
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/version.h.in ${PROJECT_BINARY_DIR}/include/diml/version.h @ONLY)
 
+# diml_sources_of(folder out EXCEPT ...): its .cpp files, looked for again when a build starts. For folders that
+# grow by one file at a time: a new loss, data set, store or first stage.
+function(diml_sources_of FOLDER OUT)
+  cmake_parse_arguments(ARG "" "" "EXCEPT" ${ARGN})
+  file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${FOLDER}/*.cpp)
+  if(ARG_EXCEPT)
+    list(REMOVE_ITEM found ${ARG_EXCEPT})
+  endif()
+  set(${OUT} ${found} PARENT_SCOPE)
+endfunction()
+
 function(diml_library NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_library(diml_${NAME} STATIC ${ARG_SOURCES})

@@ -175,7 +175,7 @@ Run define_bench_gallery(CLI::App& command) {
   command.add_option("--dim", options->dim, "Dimensions of a cell")->check(CLI::PositiveNumber);
   command.add_option("--rerank", options->rerank, "Candidates of each query")
       ->check(CLI::PositiveNumber);
-  command.add_option("--type", options->type, "Of the cells: float16 or float32");
+  command.add_option("--type", options->type, "Type of the cells: float16 or float32");
   define_threads(command, options->threads);
   command.add_option("--json", options->json, "The figures for programs; - for standard output");
   command.footer("Example:\n  diml bench gallery --images 100000");

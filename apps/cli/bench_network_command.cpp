@@ -156,7 +156,7 @@ Run define_bench_network(CLI::App& command) {
   command.get_option("--model")->required();
   options->images.define_dataset(command);
   options->images.define_images(command);
-  command.add_option("--rounds", options->rounds, "How often; medians are printed")
+  command.add_option("--rounds", options->rounds, "Repetitions; the medians are printed")
       ->check(CLI::PositiveNumber);
   define_threads(command, options->threads);
   command.add_option("--json", options->json, "For programs; - for standard output");

@@ -119,7 +119,8 @@ Run define_bench_train(CLI::App& command) {
   auto options = std::make_shared<BenchTrainCommand>();
   command.add_option("--backbone", options->backbone, "Architecture");
   command.add_option("--loss", options->loss, "Loss");
-  command.add_option("--measures", options->measures, "Which; ratios are to the first")
+  command
+      .add_option("--measures", options->measures, "Measures to time; ratios are to the first one")
       ->delimiter(',');
   command.add_option("--device", options->device, "cpu, cuda or cuda:1");
   command.add_option("--precision", options->precision, "float32 or bfloat16");
@@ -129,9 +130,9 @@ Run define_bench_train(CLI::App& command) {
   name->needs(folder);
   folder->needs(name);
   command.add_option("--batch", options->batch, "Images per step")->check(CLI::Range(4, 1024));
-  command.add_option("--epochs", options->epochs, "The first is not counted")
+  command.add_option("--epochs", options->epochs, "Epochs; the first one is not timed")
       ->check(CLI::Range(2, 1000));
-  command.add_option("--steps", options->steps, "Of an epoch of generated pictures")
+  command.add_option("--steps", options->steps, "Steps of an epoch of generated pictures")
       ->check(CLI::Range(1, 1000));
   command.add_option("--cache-mb", options->cache_mb,
                      "Memory for decoded pictures; 0 decodes the files in every epoch");

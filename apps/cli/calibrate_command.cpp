@@ -200,15 +200,17 @@ Run define_calibrate(CLI::App& command) {
       ->delimiter(',')
       ->check(CLI::Range(1, 14));
   command.add_option("--lambdas", how.lambdas, "To try")->delimiter(',');
-  command.add_option("--weights", how.weights, "Of the structural similarity, to try")
+  command.add_option("--weights", how.weights, "Weights of the structural similarity to try")
       ->delimiter(',');
   command.add_option("--depths", how.depths, "Numbers of re-ranked candidates to try")
       ->delimiter(',');
   add_choice(command, "--criterion", how.criterion, criterion_from,
-             "What is to be large: p_at_1, r_precision or map_at_r");
-  command.add_option("--folds", how.folds, "Parts of the classes: one is evaluated, others choose")
+             "What to maximise: p_at_1, r_precision or map_at_r");
+  command
+      .add_option("--folds", how.folds,
+                  "Folds of the classes: each is evaluated with the setting that the others choose")
       ->check(CLI::Range(2, 100));
-  command.add_option("--seed", how.seed, "Of the folds");
+  command.add_option("--seed", how.seed, "Random seed of the folds");
   add_choice(command, "--marginals", how.match.marginals, marginal_rule_from,
              "Rule of the marginals: the weights of the cells");
   add_choice(command, "--prior", how.match.prior, prior_from, "Expected of plans: none or affine");

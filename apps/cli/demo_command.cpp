@@ -229,7 +229,7 @@ Run define_demo(CLI::App& command) {
   auto tour = std::make_shared<PhotoTour>();
   command.add_option("--out", tour->out, "Folder for the pictures and the run");
   command.add_option("--classes", tour->classes, "Of creatures");
-  command.add_option("--images-per-class", tour->images_per_class, "Of each");
+  command.add_option("--images-per-class", tour->images_per_class, "Pictures of each class");
   command.add_option("--epochs", tour->epochs, "Of training");
   return [tour, grids] { *grids ? tour_of_grids() : tour->run(); };
 #else

@@ -150,7 +150,7 @@ Run define_embed(CLI::App& command) {
   command.add_option("--out", options->out, "PREFIX of the files: PREFIX.cells.npy and so on")
       ->required();
   command.add_option("--type", options->type,
-                     "Of cells and globals: float32, or float16 for half the size");
+                     "Type of cells and globals: float32, or float16 for half the size");
   command.add_flag("--resume", options->resume, "Continue an interrupted call");
   define_threads(command, options->threads);
   command.add_option("--json", options->json, "What was done, for programs; - for standard output");

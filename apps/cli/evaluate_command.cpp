@@ -317,10 +317,10 @@ Run define_evaluate(CLI::App& command) {
   options->match.define(command);
   command.add_flag("--nmi", options->nmi,
                    "Also cluster the globals and print the mutual information");
-  command.add_option("--seed", options->seed, "Of the clustering and of the intervals");
+  command.add_option("--seed", options->seed, "Random seed of the clustering and of the intervals");
   command
       .add_option("--resamples", options->resamples,
-                  "Of the queries, for the 95 % intervals (bootstrap); 0 for none")
+                  "Resamples of the queries (bootstrap) for the 95 % intervals; 0: no intervals")
       ->check(CLI::Range(0, 1000000));
   command.add_option("--per-query", options->per_query,
                      "What each query finds before and after re-ranking: .csv or .jsonl");

@@ -230,10 +230,10 @@ Run define_explain_eval(CLI::App& command) {
   options->match.define(command, "--matcher,--solver");
   command.add_option("--pairs", options->pairs, "Pairs of one class to evaluate");
   command.add_option("--curve-pairs", options->curve_pairs,
-                     "Number of these pairs for the deletion curves; 0 for no curves");
+                     "How many of these pairs the deletion curves use; 0: no curves");
   command.add_option("--distractors", options->distractors,
-                     "Images of other classes that the target is ranked with");
-  command.add_option("--seed", options->seed, "Of the pairs and of all other random choices");
+                     "Images of other classes among which the target is ranked");
+  command.add_option("--seed", options->seed, "Random seed of the pairs and of all other choices");
   command.add_option("--json", options->json, "Results for programs; - for standard output");
   command.add_option("--plot", options->plot, "A plot of the results: .svg, .png or .pdf");
   return [options] { options->run(); };

@@ -35,16 +35,18 @@ constexpr std::array kFlags = {
     Flag{"storage", "--storage", "--storage float16 needs half of it"},
 };
 
-// Calls of the library that are commands of the program.
+// Calls of the library, and the commands that make them.
 constexpr std::array kCommands = {
-    std::pair{"build_index", "diml index cache"},
-    std::pair{"calibrate", "diml calibrate"},
-    std::pair{"create_gallery", "diml index build"},
-    std::pair{"fetch_model", "diml weights get resnet50"},
-    std::pair{"import_model", "diml weights import"},
-    std::pair{"list_items", "diml index info"},
-    std::pair{"run_experiments", "diml experiments run"},
-    std::pair{"verify", "diml index verify"},
+    std::pair{"build_index", "'diml index cache' does"},
+    std::pair{"calibrate", "'diml calibrate' does"},
+    std::pair{"create_gallery", "'diml index build' does"},
+    std::pair{"fetch_model", "'diml weights get resnet50' does"},
+    std::pair{"import_model", "'diml weights import' does"},
+    std::pair{"list_items", "'diml index info' does"},
+    std::pair{"make_own_index", "'diml index cache --kind pgvector' does"},
+    std::pair{"run_experiments", "'diml experiments run' does"},
+    std::pair{"salvage", "'diml index restore' and 'diml index salvage' do"},
+    std::pair{"verify", "'diml index verify' does"},
 };
 
 // "diml index build": the innermost one was named last.
@@ -79,8 +81,8 @@ Error current_error() {
 Error with_flag(const Error& error, const CLI::App& command) {
   const std::string_view parameter = error.parameter();
   if (parameter.empty()) return error;
-  for (const auto& [call, does] : kCommands) {
-    if (parameter == call) return with_context(error, "", std::string(" ('") + does + "' does)");
+  for (const auto& [call, command_does] : kCommands) {
+    if (parameter == call) return with_context(error, "", std::string(" (") + command_does + ")");
   }
   std::string flag = "--" + std::string(parameter);
   std::replace(flag.begin(), flag.end(), '_', '-');

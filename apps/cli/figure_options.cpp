@@ -46,9 +46,9 @@ void FigureOptions::define(CLI::App& command) {
     return option;
   };
   add(command.add_option("--width", width,
-                         "Of the figure, with its unit: 7in, 18cm, 180mm, 504pt, 1000px"));
+                         "Width of the figure, with its unit: 7in, 18cm, 180mm, 504pt, 1000px"));
   add(command.add_option("--font-size", font_size,
-                         "Of the figure's text, in points; none is smaller"));
+                         "Size of the figure's text in points; no text is smaller"));
   add(command.add_option("--dpi", dpi,
                          "Pixels of a PNG per inch; default: 300, or 96 where --width is in px"))
       ->default_str("");
@@ -59,10 +59,10 @@ void FigureOptions::define(CLI::App& command) {
       ->default_str("");
   add(command.add_option("--panels", panels, "What the figure shows, separated by commas"));
   add(command.add_option("--source-name", source_name,
-                         "Above the one photo, in place of its file's name; '' for nothing"));
-  add(command.add_option("--target-name", target_name, "Above the other"));
-  add(command.add_flag("--no-title", no_title, "Without the line of both similarities"));
-  add(command.add_flag("--no-caption", no_caption, "Without the text below"));
+                         "Title above the source photo, in place of its file's name; '' for none"));
+  add(command.add_option("--target-name", target_name, "Title above the target photo"));
+  add(command.add_flag("--no-title", no_title, "Leave out the line with both similarities"));
+  add(command.add_flag("--no-caption", no_caption, "Leave out the text below the photos"));
 }
 
 std::string FigureOptions::given() const {

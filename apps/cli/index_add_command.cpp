@@ -82,7 +82,7 @@ void AddCommand::define(CLI::App& command) {
       "One line per image: {\"path\": \"a.jpg\", \"label\": \"pug\", \"metadata\": {...}}; the "
       "label or the metadata may be absent");
   if (fresh) {
-    command.add_option("--type", type, "Of the cells: float16 or float32");
+    command.add_option("--type", type, "Type of the cells: float16 or float32");
     command.add_flag("--resume", resume,
                      "Continue a build that was interrupted or failed: what is there stays");
   } else {

@@ -24,13 +24,13 @@ LogLevel log_level_from(std::string_view name) {
 
 void define_messages(CLI::App& command) {
   CLI::Option* level = add_choice(command, "--log-level", shown, log_level_from,
-                                  "What is said on standard error; errors always are");
+                                  "Which messages go to standard error; errors always do");
   CLI::Option* quiet = command.add_flag_callback(
       "-q,--quiet", [] { shown = LogLevel::warning; },
       "No progress bars: the same as --log-level warning");
   CLI::Option* verbose = command.add_flag_callback(
       "-v,--verbose", [] { shown = LogLevel::debug; },
-      "Also what runs, time and memory: the same as --log-level debug");
+      "Also version, threads, time and memory: the same as --log-level debug");
   for (CLI::Option* option : {level, quiet, verbose}) option->group(kGroup);
   quiet->excludes(verbose)->excludes(level);
   verbose->excludes(level);

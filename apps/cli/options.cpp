@@ -45,9 +45,9 @@ void define_threads(CLI::App& command, int& threads) {
 
 void define_weights(CLI::App& command, ScoreWeights& weights) {
   command.add_option("--global-weight", weights.global,
-                     "Of the cosine, in the score of re-ranked images");
+                     "Weight of the cosine in the score of re-ranked images");
   command.add_option("--structural-weight", weights.structural,
-                     "Of the structural similarity, in the same score");
+                     "Weight of the structural similarity in that score");
 }
 
 MatchParams MatchOptions::params() const {

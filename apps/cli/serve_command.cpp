@@ -214,7 +214,7 @@ Run define_serve(CLI::App& command) {
   add_choice(command, "--access-log", options->access_log, access_log_format_from,
              "A line for each request: common (Common Log Format), json or off");
   command.add_option("--access-log-file", options->access_log_file,
-                     "Where these lines go; standard error without it");
+                     "File of these lines; without it they go to standard error");
   command
       .add_option("--trusted-proxy", params.trusted_proxies,
                   "Address of a proxy whose X-Forwarded-For names the client, for the access log "
@@ -251,8 +251,9 @@ Run define_serve(CLI::App& command) {
       .add_option("--grace", params.limits.stop_seconds,
                   "How long running requests may go on after SIGTERM or Ctrl-C, in seconds")
       ->check(CLI::Range(0.0, 3600.0));
-  command.add_option("--first-stage", params.source,
-                     "exact, cuda, or an index built by 'diml index cache': index, or pgvector in PostgreSQL");
+  command.add_option(
+      "--first-stage", params.source,
+      "exact, cuda, or an index built by 'diml index cache': index, or pgvector in PostgreSQL");
   options->network.define_running_of_gallery(command);
   command.get_option("--batch")->description(
       "Waiting photos that the network takes at once; 8, or 32 on a GPU. A photo never waits for "

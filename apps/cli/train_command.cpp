@@ -110,11 +110,11 @@ Run define_train(CLI::App& command) {
   setting("--root", "dataset.root", "Folder of the data set");
   setting("--model", "model.weights", "Starting weights; random without it");
   setting("--backbone", "model.architecture", "Architecture of random weights");
-  setting("--loss", "loss.name", "See 'diml list losses'");
-  setting("--miner", "loss.miner", "See 'diml list miners'; the loss's own without it");
+  setting("--loss", "loss.name", "The loss: see 'diml list losses'");
+  setting("--miner", "loss.miner", "See 'diml list miners'; without it, the default of the loss");
   setting("--measure", "measure.kind", "What the loss compares by: global, structural or blended");
   setting("--epochs", "epochs", "How many");
-  setting("--learning-rate", "optimiser.learning_rate", "Of the backbone");
+  setting("--learning-rate", "optimiser.learning_rate", "Learning rate of the backbone");
   setting("--select", "evaluate.select",
           "Classes that select the best epoch: test or val; last: the last epoch");
   setting("--seed", "seed", "Random seed of the run");

@@ -70,8 +70,8 @@ class CandidateSource {
   virtual ~CandidateSource() = default;
   virtual const char* name() const = 0;
   virtual std::size_t size() const = 0;
-  // Whether it applies request.filter, and reads every snapshot that it is given: what changes in the
-  // store need not be kept beside it.
+  // Whether it applies request.filter, and reads every snapshot that it is given: what changes in
+  // the store need not be kept beside it.
   virtual bool asks_the_store() const { return false; }
   // Lists of length `depth`, or of the longest list's length where all are shorter.
   virtual Ranking nearest(const CandidateRequest& request) const = 0;

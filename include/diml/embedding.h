@@ -88,11 +88,10 @@ struct Calibration {
   double structural_weight = 1.0;
   std::size_t rerank = 100;  // K
 
-  // By the criterion, in per cent, each query in classes that took no part in its choice; and by
-  // the paper's setting (the defaults above) on the same queries.
   std::string criterion = "p_at_1";
-  double value = 0.0;
-  double paper = 0.0;
+  double value =
+      0.0;  // per cent; each query is evaluated with the setting that other classes chose
+  double paper = 0.0;       // the same queries with the paper's setting, the defaults above
   double gain_error = 0.0;  // standard error of their difference
   std::size_t images = 0;
   std::size_t classes = 0;

@@ -22,15 +22,16 @@ enum class Role : std::uint8_t { query = 1, gallery = 2, both = 3 };
 inline constexpr std::int64_t kUnlabelled = -1;
 
 struct EvaluateParams {
-  std::vector<std::size_t> rerank = {
-      0, 100};               // each K is evaluated from its own candidates; 0 is the plain cosine
+  // Each K is evaluated from its own candidates; 0 is the plain cosine.
+  std::vector<std::size_t> rerank = {0, 100};
   ScoreWeights weights{};    // in the re-ranked head; depths above 1024 support only the plain sum
   std::size_t cut_from = 0;  // not 0: the authors' protocol, see reranked_and_cut
   MatchParams match;
   Backend backend = Backend::fastest;
   int threads = 0;
-  bool nmi = false;  // cluster the globals of all images, whatever their roles; as many clusters as
-                     // they have classes
+  // Also clusters the globals of all images, whatever their roles, into as many clusters as there
+  // are classes.
+  bool nmi = false;
   std::uint64_t seed = 0;
   std::vector<Role> roles{};  // [grids.size], or empty: every image is both
   bool per_query = false;     // keep what each query found

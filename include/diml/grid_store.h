@@ -99,11 +99,11 @@ struct StoreSummary {
 
 // An approximate index that a store keeps up to date by itself.
 struct StoreIndex {
-  std::string kind;                     // "pgvector"
-  std::size_t items = 0;                // when it was made
-  std::uint64_t bytes = 0;              // now
+  std::string kind;                        // "pgvector"
+  std::size_t items = 0;                   // when it was made
+  std::uint64_t bytes = 0;                 // now
   std::map<std::size_t, double> recall{};  // by depth, against exact search, when it was made
-  double seconds = 0.0;                 // that it took to make
+  double seconds = 0.0;                    // that it took to make
 };
 
 struct StoreFaults {
@@ -146,7 +146,8 @@ class GridSnapshot {
   // between two blocks of records.
   virtual StoreFaults verify(const Progress& progress = {}) const = 0;
 
-  // The same of many ids at once: what a store far away answers together. Any order, repeated or not.
+  // The same of many ids at once: what a store far away answers together. Any order, repeated or
+  // not.
   virtual std::vector<std::int64_t> ids() const;  // all, ascending
   virtual std::vector<Item> items(std::span<const std::int64_t> ids) const;
   virtual std::vector<std::vector<std::uint8_t>> thumbnails(
@@ -156,8 +157,8 @@ class GridSnapshot {
   virtual void visit_some(std::span<const std::int64_t> ids, const Visitor& visitor) const;
   virtual StoreSummary summary() const;
 
-  // The ids from `first` on that the filter admits, ascending, where the store finds them by itself;
-  // nothing where its items must be read for that.
+  // The ids from `first` on that the filter admits, ascending, where the store finds them by
+  // itself; nothing where its items must be read for that.
   virtual std::optional<std::vector<std::int64_t>> admitted(const Filter& filter,
                                                             std::int64_t first) const;
   // By the store's own index (GridStore::own_index): about the `depth` nearest to a query among the

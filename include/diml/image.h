@@ -27,8 +27,8 @@ enum class Orientation : std::uint8_t {
 
 struct DecodeParams {
   Orientation orientation = Orientation::as_stored;
-  std::size_t most_pixels =
-      178'956'970;  // 512 MiB of RGB; a larger image is refused before it is decoded
+  // 512 MiB of RGB; a larger image is refused before it is decoded.
+  std::size_t most_pixels = 178'956'970;
 };
 
 // JPEG, PNG, GIF (its first frame) or BMP, and where the build has their libraries WebP, TIFF (its

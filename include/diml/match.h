@@ -78,8 +78,7 @@ struct StructuralMatch {
   std::optional<PriorReport> prior;  // where params.prior is not none
   double score = 0.0;                // structural similarity, sum_ij T_ij S_ij
   double distance = 0.0;             // structural distance, sum_ij T_ij |source_i - target_j|
-  std::optional<Bracket>
-      bracket;  // of the least transport cost: present on Certificate::duality_gap
+  std::optional<Bracket> bracket;    // of the least cost, with Certificate::duality_gap
 
   // What the pair of cells adds to the score. All of them sum to it.
   double contribution(std::size_t i, std::size_t j) const {

@@ -33,8 +33,7 @@ struct PairReport {
   double marginal_error = 0.0;
   bool converged = false;
   Fallbacks fallbacks;
-  std::optional<Bracket>
-      bracket;  // of the least transport cost: present on Certificate::duality_gap
+  std::optional<Bracket> bracket;    // of the least cost, with Certificate::duality_gap
   std::optional<PriorReport> prior;  // where a prior is wanted
 };
 

@@ -52,8 +52,8 @@ class MetricsAccumulator {
 
  private:
   std::vector<std::size_t> recall_ks_;
-  std::map<std::int64_t, RetrievalMetrics>
-      sums_;  // by class; not yet divided by the number of queries
+  // By class; not yet divided by the number of queries.
+  std::map<std::int64_t, RetrievalMetrics> sums_;
   std::size_t left_out_ = 0;
 };
 

@@ -64,7 +64,7 @@ class Network {
   virtual std::unique_ptr<GridMaker> grid_maker(const Preprocessing& preprocessing,
                                                 const EmbeddingParams& params);
 
-  // Of one forward pass, the mean of `passes`; the pixels are on the network's device.
+  // How long one forward pass takes, the mean of `passes`; the pixels are on the network's device.
   virtual double seconds_of_pass(std::size_t passes, std::size_t batch, std::size_t height,
                                  std::size_t width);
 };

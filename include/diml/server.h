@@ -64,9 +64,10 @@ std::vector<AccessToken> parse_tokens(const std::string& text, const std::string
 // One request that was answered, for an access log.
 struct ServedRequest {
   std::string id{};  // the client's X-Request-Id, or one that the server made
-  // Its address, "192.0.2.7" or "2001:db8::1"; "unix" of a socket's file; "-" where it is unknown.
+  // The client's address, "192.0.2.7" or "2001:db8::1"; "unix" for a Unix socket; "-" where it is
+  // unknown.
   std::string client{};
-  std::string token{};   // the name of the token it has shown; "" for none
+  std::string token{};   // the name of the token in it; "" for none
   std::string method{};  // this and the next two: empty where the request could not be parsed
   std::string target{};  // path and query, as sent
   std::string version{};
@@ -88,7 +89,7 @@ struct ServerParams {
   std::vector<std::string> allowed_hosts{};
   ItemChanges changes = ItemChanges::allowed;
   Originals originals = Originals::shown;
-  // Of requests that do not say otherwise:
+  // The defaults of requests:
   MatchParams match{};
   ScoreWeights weights{};
   std::size_t rerank = 100;
@@ -123,8 +124,8 @@ class Server {
 
   int port() const;  // 0 for a Unix socket
 
-  // In the place of those of ServerParams, from the next request on. Throws where there were some
-  // and none are given: that would open the server to everybody.
+  // Replaces the tokens, from the next request on. Throws where there were some and none are given:
+  // that would open the server to everybody.
   void set_tokens(std::vector<AccessToken> tokens);
 
   // Accepts no more requests; returns when those in progress are answered, or have been cancelled

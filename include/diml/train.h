@@ -30,10 +30,10 @@ struct StepReport {
 
 // What a run trains on and what chooses its best epoch, known before the first step.
 struct TrainPlan {
-  std::size_t classes = 0;  // that train, and their images
-  std::size_t images = 0;
+  std::size_t classes = 0;           // to train on
+  std::size_t images = 0;            // of these classes
   std::size_t held_out_classes = 0;  // evaluated and never trained on
-  std::size_t held_out_images = 0;
+  std::size_t held_out_images = 0;   // of these classes
   std::string split{};  // of the held-out classes: test, or val for a part of the training split
   // Whether the training images are searched too: a single held-out class would always be found
   // among its own images.

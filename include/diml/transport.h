@@ -31,9 +31,10 @@ struct TransportParams {
   // Of match() and solve(). A Matcher has its own.
   Backend backend = Backend::fastest;
   double lambda = 0.05;  // entropic regularisation; paper, appendix A. At least kSmallestLambda.
-  double tolerance =
-      1e-4;  // L1 marginal error below which a pair has converged; docs/decisions/0003
-  int max_iterations = 1000;  // docs/decisions/0003
+  // L1 marginal error below which a pair has converged, and the iterations after which it ends
+  // all the same: docs/decisions/0003.
+  double tolerance = 1e-4;
+  int max_iterations = 1000;
 };
 
 constexpr double kSmallestLambda = 1e-3;

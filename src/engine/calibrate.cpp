@@ -53,7 +53,8 @@ void check_arguments(std::span<const CalibrationGrids> candidates,
   if (!params.roles.empty() && params.roles.size() != labels.size()) {
     throw Error("calibration needs one role for each grid, or none at all");
   }
-  if (params.folds < 2) throw Error("folds must be at least 2: one is evaluated, others choose");
+  if (params.folds < 2)
+    throw Error("folds must be at least 2: one is evaluated with what the others choose");
   if (params.depths.empty() || params.weights.empty() || params.lambdas.empty()) {
     throw Error("calibration needs at least one lambda, one weight and one depth");
   }

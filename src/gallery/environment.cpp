@@ -171,14 +171,13 @@ void Environment::expect_whole_file() const {
   std::error_code failed;
   const std::uintmax_t bytes = fs::file_size(data_file(), failed);
   if (!failed && info.me_last_pgno > 1 && bytes < (info.me_last_pgno + 1) * stat.ms_psize) {
-    throw Error(ErrorKind::damaged, data_file() + ": is truncated" + remedy_of_damage(folder_));
+    throw damaged_error(data_file() + ": is truncated");
   }
 }
 
 void Environment::expect_whole_head() const {
   const std::optional<std::string> fault = fault_of_head(MappedFile(data_file()).bytes());
-  if (!fault) return;
-  throw Error(ErrorKind::damaged, data_file() + ": " + *fault + remedy_of_damage(folder_));
+  if (fault) throw damaged_error(data_file() + ": " + *fault);
 }
 
 // With a lock, writers overtake a state only between the start of the reader and the first look at
@@ -197,8 +196,7 @@ void Environment::expect_whole_pages() const {
 
 void Environment::expect_whole(const WalkResult& last_look) const {
   if (last_look.end == WalkEnd::damaged) {
-    throw Error(ErrorKind::damaged,
-                data_file() + ": " + last_look.fault + remedy_of_damage(folder_));
+    throw damaged_error(data_file() + ": " + last_look.fault);
   }
   if (last_look.end == WalkEnd::overtaken) {
     throw Error(ErrorKind::conflict,
@@ -248,7 +246,7 @@ void Environment::end_writing(std::uint64_t state) const {
 std::string Environment::fault_of_pages(std::uint64_t state, WalkDepth depth) const {
   const WalkResult walked = walk_pages(MappedFile(data_file()).bytes(), state, depth);
   if (walked.end != WalkEnd::damaged) return "";
-  return "data.mdb: " + walked.fault + remedy_of_damage(folder_);
+  return "data.mdb: " + walked.fault;
 }
 
 // LMDB maps whole pages of the system; larger ones of a file may begin between them.
@@ -271,10 +269,8 @@ void Environment::expect_freeable(Bytes record, std::uint64_t state) const {
     const std::uint64_t needed = pages_for(record.size(), page_size_);
     if (number_of_page(head) != offset / page_size_ || flags_of_page(head) != kOverflow ||
         count_of_pages(head) < needed) {
-      throw Error(ErrorKind::damaged,
-                  data_file() + ": page " + std::to_string(offset / page_size_) +
-                      ": is not the first page of the record that refers to it" +
-                      remedy_of_damage(folder_));
+      throw damaged_error(data_file() + ": page " + std::to_string(offset / page_size_) +
+                          ": is not the first page of the record that refers to it");
     }
     if (count_of_pages(head) == needed) return;
   }
@@ -282,7 +278,7 @@ void Environment::expect_freeable(Bytes record, std::uint64_t state) const {
   const std::lock_guard lock(mutex_);
   if (whole_heads_ == state) return;
   const std::string fault = fault_of_pages(state, WalkDepth::everything);
-  if (!fault.empty()) throw Error(ErrorKind::damaged, folder_ + ": " + fault);
+  if (!fault.empty()) throw damaged_error(folder_ + ": " + fault);
   whole_heads_ = state;
 }
 

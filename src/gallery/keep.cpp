@@ -98,8 +98,7 @@ Description description_of(const Transaction& transaction) {
 }
 
 [[noreturn]] void refuse_unequal(const std::string& folder, std::int64_t id) {
-  throw Error(ErrorKind::damaged,
-              folder + ": item " + std::to_string(id) + " is damaged" + remedy_of_damage(folder));
+  throw damaged_error(folder + ": item " + std::to_string(id) + " is damaged");
 }
 
 void write_items(const Transaction& from, std::size_t dim, GalleryWriter& to,
@@ -122,7 +121,7 @@ void write_items(const Transaction& from, std::size_t dim, GalleryWriter& to,
     }
     to.add(id, item, global);
     progress(++done, count);
-    if (progress.cancelled()) throw Error(folder + ": was not compacted: the call was cancelled");
+    progress.stop_if_cancelled();
   }
   if (globals.next()) refuse_unequal(folder, id_of(globals.key()));
 }
@@ -132,9 +131,7 @@ void write_changes(const Transaction& from, GalleryWriter& to) {
   while (changes.next()) {
     const auto numbers = decode_numbers(changes.key(), changes.value());
     if (!numbers) {
-      const std::string& folder = from.environment().folder();
-      throw Error(ErrorKind::damaged,
-                  folder + ": its changes are damaged" + remedy_of_damage(folder));
+      throw damaged_error(from.environment().folder() + ": its changes are damaged");
     }
     to.add_change(static_cast<std::uint64_t>(id_of(changes.key())), *numbers);
   }
@@ -165,9 +162,10 @@ GalleryCopy Workshop::verified(const std::string& says_of, const Progress& progr
     const std::unique_ptr<GridSnapshot> snapshot = store->snapshot();
     const StoreFaults found = snapshot->verify(progress);
     if (!found.faults.empty()) {
-      throw Error(ErrorKind::damaged, says_of + ": is damaged (" + found.faults[0] +
-                                          "), so no copy was made: 'diml index verify " + says_of +
-                                          "' lists what is wrong");
+      throw Error(ErrorKind::damaged,
+                  says_of + ": is damaged (" + found.faults[0] +
+                      "), so no copy was made: verify it, which lists what is wrong",
+                  "verify");
     }
     copy = {snapshot->size(), snapshot->revision(), store->space().used};
   }

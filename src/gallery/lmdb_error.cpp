@@ -38,9 +38,8 @@ bool has_no_room(const std::string& folder, const std::string& file) {
 
 }  // namespace
 
-std::string remedy_of_damage(const std::string& folder) {
-  return ": restore a backup ('diml index restore BACKUP " + folder +
-         "'), or take out what is whole ('diml index salvage " + folder + " NEW')";
+Error damaged_error(const std::string& what) {
+  return {ErrorKind::damaged, what + ": restore a backup, or salvage what is whole", "salvage"};
 }
 
 Error replaced_error(const std::string& folder) {
@@ -80,16 +79,15 @@ Error lmdb_error(int code, const std::string& folder, StoreAccess access, bool i
       return {out_of_resources, folder + ": has " + std::to_string(kMostReaders) +
                                     " readers already: wait until some of them have ended"};
     case MDB_INVALID:
-      return {damaged,
-              file + ": is not a gallery of this version of diml, or its first pages are damaged" +
-                  remedy_of_damage(folder)};
+      return damaged_error(
+          file + ": is not a gallery of this version of diml, or its first pages are damaged");
     case MDB_VERSION_MISMATCH:
       return {unsupported, file + ": is not a gallery of this version of diml: build a new one"};
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
     case MDB_PANIC:
     case MDB_BAD_TXN:
-      return {damaged, file + ": is damaged" + remedy_of_damage(folder)};
+      return damaged_error(file + ": is damaged");
     default:  // LMDB's own codes are negative
       return {code > 0 ? kind_of_errno(code) : internal, folder + ": " + mdb_strerror(code)};
   }

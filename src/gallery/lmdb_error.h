@@ -7,8 +7,9 @@
 
 namespace diml::gallery {
 
-// What an operator does with a damaged gallery; follows the name of its file and the fault.
-std::string remedy_of_damage(const std::string& folder);
+// what: the name of the file or folder, and its fault. For damage that only another gallery mends:
+// a backup, or one of what is whole.
+Error damaged_error(const std::string& what);
 
 // code: one of LMDB's, or an errno. is_open: whether opening has ended well.
 Error lmdb_error(int code, const std::string& folder, StoreAccess access, bool is_open);

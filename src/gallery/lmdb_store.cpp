@@ -47,8 +47,7 @@ void seal_numbers(Transaction& transaction, const std::string& folder) {
   const std::int64_t change = last_key(Table::changes);
   if (static_cast<std::int64_t>(next) <= last ||
       (change >= 0 && static_cast<std::int64_t>(revision) != change)) {
-    throw Error(ErrorKind::damaged,
-                folder + ": its revision or its next id is damaged" + remedy_of_damage(folder));
+    throw damaged_error(folder + ": its revision or its next id is damaged");
   }
   set_number(transaction, kRevision, revision);
   set_number(transaction, kNextId, next);

@@ -7,8 +7,7 @@ namespace diml::gallery {
 namespace {
 
 [[noreturn]] void refuse_damaged_path(const Environment& environment) {
-  throw Error(ErrorKind::damaged, environment.folder() + ": its list of paths is damaged" +
-                                      remedy_of_damage(environment.folder()));
+  throw damaged_error(environment.folder() + ": its list of paths is damaged");
 }
 
 // A path of an older format has no checksum, but its item has.
@@ -59,9 +58,10 @@ std::optional<Bytes> found(const Transaction& transaction, Table table, std::int
 }  // namespace
 
 void refuse_damaged(const Environment& environment, std::int64_t id) {
-  throw Error(ErrorKind::damaged, environment.folder() + ": item " + std::to_string(id) +
-                                      " is damaged: 'diml index verify " + environment.folder() +
-                                      "' lists all damaged items");
+  throw Error(ErrorKind::damaged,
+              environment.folder() + ": item " + std::to_string(id) +
+                  " is damaged: verify the gallery, which lists all of them",
+              "verify");
 }
 
 std::uint64_t number_of(const Transaction& transaction, std::string_view name) {
@@ -69,8 +69,7 @@ std::uint64_t number_of(const Transaction& transaction, std::string_view name) {
   if (!record) return 0;
   if (const auto number = decode_number(name, *record)) return *number;
   const std::string& folder = transaction.environment().folder();
-  throw Error(ErrorKind::damaged, folder + ": its number '" + std::string(name) + "' is damaged" +
-                                      remedy_of_damage(folder));
+  throw damaged_error(folder + ": its number '" + std::string(name) + "' is damaged");
 }
 
 std::optional<std::int64_t> find_path(const Transaction& transaction, const std::string& path) {

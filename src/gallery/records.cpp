@@ -301,8 +301,7 @@ Description decode_description(Bytes record, const std::string& folder) {
     description.birth = json.at("birth").get<std::uint64_t>();
     check_grid_shape(description.format.cells_per_grid, description.format.dim);
   } catch (const std::exception&) {  // whatever it is, this is what to do
-    throw Error(ErrorKind::damaged,
-                folder + ": its description is damaged" + remedy_of_damage(folder));
+    throw damaged_error(folder + ": its description is damaged");
   }
   return description;
 }

@@ -24,11 +24,6 @@ bool scan_is_cheaper(std::size_t admitted, std::size_t size, std::size_t wanted)
   return of(admitted) * of(admitted) <= kComparisonsPerItem * of(wanted) * of(size);
 }
 
-void put_list(const Ranking& list, Ranking& ranking, std::size_t q) {
-  std::copy(list.ids.begin(), list.ids.end(), &ranking.ids[q * ranking.depth]);
-  std::copy(list.scores.begin(), list.scores.end(), &ranking.scores[q * ranking.depth]);
-}
-
 }  // namespace
 
 const char* name_of(IndexKind kind) { return name_in(kKindNames, kind); }
@@ -60,10 +55,7 @@ Ranking ApproximateIndex::nearest(const CandidateRequest& request) const {
              !request.snapshot->contains(id);
     });
     if (request.admitted && ids.size() < ranking.depth) {
-      CandidateRequest alone = request;
-      alone.queries = {query.data(), 1, dim};
-      if (!request.exclude.empty()) alone.exclude = request.exclude.subspan(q, 1);
-      put_list(scan_stored(alone, 1), ranking, q);
+      put_scanned(request, q, ranking);
       continue;
     }
     std::vector<const float*> vectors;
@@ -76,11 +68,9 @@ Ranking ApproximateIndex::nearest(const CandidateRequest& request) const {
 double recall_of(const ApproximateIndex& index, VectorsView vectors,
                  std::span<const std::int64_t> ids, std::size_t depth, std::size_t queries,
                  int threads) {
-  return recall_of(
-      [&](std::span<const float> query, std::size_t wanted) {
-        return index.about_nearest(query, wanted);
-      },
-      vectors, ids, depth, queries, threads);
+  return recall_of([&](std::span<const float> query,
+                       std::size_t wanted) { return index.about_nearest(query, wanted); },
+                   vectors, ids, depth, queries, threads);
 }
 
 double recall_of(const AboutNearest& about_nearest, VectorsView vectors,

@@ -31,30 +31,19 @@ void dot_products(const float* query, const float* const* rows, std::size_t coun
 void top_k(const float* queries, std::size_t count, const std::int64_t* exclude,
            const float* gallery, std::size_t size, std::size_t dim, std::size_t depth,
            std::int64_t* ids, float* scores) {
-  std::vector<float> all(size);
-  std::vector<std::int64_t> order;
+  Ranking best(count, depth);
   for (std::size_t q = 0; q < count; ++q) {
-    order.clear();
+    std::vector<Scored> all;
     for (std::size_t id = 0; id < size; ++id) {
-      all[id] =
-          std::inner_product(queries + q * dim, queries + (q + 1) * dim, gallery + id * dim, 0.0f);
-      if (!exclude || exclude[q] != static_cast<std::int64_t>(id)) {
-        order.push_back(static_cast<std::int64_t>(id));
-      }
+      if (exclude && exclude[q] == static_cast<std::int64_t>(id)) continue;
+      all.emplace_back(
+          std::inner_product(queries + q * dim, queries + (q + 1) * dim, gallery + id * dim, 0.0f),
+          static_cast<std::int64_t>(id));
     }
-    const std::size_t found = std::min(depth, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(found),
-                      order.end(), [&all](std::int64_t x, std::int64_t y) {
-                        const float a = all[static_cast<std::size_t>(x)];
-                        const float b = all[static_cast<std::size_t>(y)];
-                        return a != b ? a > b : x < y;
-                      });
-    for (std::size_t k = 0; k < depth; ++k) {
-      ids[q * depth + k] = k < found ? order[k] : -1;
-      scores[q * depth + k] = k < found ? all[static_cast<std::size_t>(order[k])]
-                                        : -std::numeric_limits<float>::infinity();
-    }
+    put_best(all, best, q);
   }
+  std::copy(best.ids.begin(), best.ids.end(), ids);
+  std::copy(best.scores.begin(), best.scores.end(), scores);
 }
 #endif
 

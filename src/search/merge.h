@@ -9,14 +9,19 @@
 
 namespace diml {
 
-// The best of scores and ids, into list `q` of the ranking: higher score first, then lower id.
-inline void put_best(std::vector<std::pair<float, std::int64_t>>& all, Ranking& ranking,
-                     std::size_t q) {
+// A score and an id.
+using Scored = std::pair<float, std::int64_t>;
+
+// The one order of candidates: higher score first, then lower id.
+inline bool is_better(const Scored& x, const Scored& y) {
+  return x.first != y.first ? x.first > y.first : x.second < y.second;
+}
+
+// The best of them, into list `q` of the ranking.
+inline void put_best(std::vector<Scored>& all, Ranking& ranking, std::size_t q) {
   const std::size_t kept = std::min(all.size(), ranking.depth);
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
-                    [](const auto& x, const auto& y) {
-                      return x.first != y.first ? x.first > y.first : x.second < y.second;
-                    });
+                    is_better);
   for (std::size_t k = 0; k < kept; ++k) {
     ranking.scores[q * ranking.depth + k] = all[k].first;
     ranking.ids[q * ranking.depth + k] = all[k].second;
@@ -32,7 +37,7 @@ inline void merge(std::span<const Ranking> lists, Ranking& ranking, std::size_t 
               &ranking.scores[first * ranking.depth]);
     return;
   }
-  std::vector<std::pair<float, std::int64_t>> all;
+  std::vector<Scored> all;
   const std::size_t queries = lists.empty() ? 0 : lists[0].queries;
   for (std::size_t q = 0; q < queries; ++q) {
     all.clear();
@@ -50,7 +55,7 @@ inline void merge(std::span<const Ranking> lists, Ranking& ranking, std::size_t 
 inline void put_by_cosine(std::span<const float> query, std::span<const std::int64_t> ids,
                           std::span<const float* const> vectors, Ranking& ranking, std::size_t q) {
   const std::vector<float> exact = cosines(query, vectors);
-  std::vector<std::pair<float, std::int64_t>> all;
+  std::vector<Scored> all;
   for (std::size_t k = 0; k < ids.size(); ++k) all.emplace_back(exact[k], ids[k]);
   put_best(all, ranking, q);
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "diml/error.h"
+#include "merge.h"
 
 namespace diml {
 
@@ -18,7 +19,7 @@ std::vector<std::size_t> rank(std::span<const std::int64_t> ids, std::span<const
   std::vector<std::size_t> order(head);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    return totals[x] != totals[y] ? totals[x] > totals[y] : ids[x] < ids[y];
+    return is_better({totals[x], ids[x]}, {totals[y], ids[y]});
   });
   return order;
 }

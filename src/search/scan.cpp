@@ -15,12 +15,6 @@ constexpr std::size_t kRows = 512;          // that stay in the cache for all qu
 constexpr std::size_t kQueriesAtOnce = 64;  // whose best are in memory for every thread
 constexpr std::size_t kBlock = 16384;       // vectors that are copied from a store at a time
 
-using Scored = std::pair<float, std::int64_t>;
-
-bool is_better(const Scored& x, const Scored& y) {
-  return x.first != y.first ? x.first > y.first : x.second < y.second;
-}
-
 // Keeps the best `depth` of what it is given, and at times a few more.
 class Best {
  public:
@@ -129,6 +123,15 @@ Ranking scan_stored(const CandidateRequest& request, int threads) {
       });
   if (!ids.empty()) take_in();
   return ranking;
+}
+
+void put_scanned(const CandidateRequest& request, std::size_t q, Ranking& ranking) {
+  CandidateRequest alone = request;
+  alone.queries = {request.queries.data + q * request.queries.dim, 1, request.queries.dim};
+  if (!request.exclude.empty()) alone.exclude = request.exclude.subspan(q, 1);
+  alone.depth = ranking.depth;
+  const Ranking list = scan_stored(alone, 1);
+  merge({&list, 1}, ranking, q);
 }
 
 }  // namespace diml

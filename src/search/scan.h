@@ -16,6 +16,9 @@ Ranking scan(const CandidateRequest& request, std::span<const std::int64_t> ids,
 // whole of them is never in memory.
 Ranking scan_stored(const CandidateRequest& request, int threads);
 
+// The same for query `q` alone, into list `q` of the ranking.
+void put_scanned(const CandidateRequest& request, std::size_t q, Ranking& ranking);
+
 // The length of the longest list: all admitted, less the one that every query excludes.
 std::size_t longest_admitted(const CandidateRequest& request);
 

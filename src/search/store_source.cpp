@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "diml/approximate_index.h"
-#include "diml/error.h"
 #include "diml/searcher.h"
 #include "merge.h"
 #include "scan.h"
@@ -27,9 +26,7 @@ class StoreSource final : public CandidateSource {
     const Filter& filter = request.filter != nullptr ? *request.filter : all;
     Ranking ranking(request.queries.count, std::min(request.depth, snapshot.size()));
     for (std::size_t q = 0; q < request.queries.count; ++q) {
-      if (request.progress.cancelled()) {
-        throw Error(ErrorKind::out_of_resources, "the search was cancelled");
-      }
+      request.progress.stop_if_cancelled();
       const std::span<const float> query(request.queries.data + q * dim, dim);
       const std::int64_t own = request.exclude.empty() ? -1 : request.exclude[q];
       StoredVectors found = snapshot.about_nearest(query, kOverFetch * ranking.depth + 1, filter);
@@ -56,14 +53,9 @@ class StoreSource final : public CandidateSource {
     const std::vector<std::int64_t> admitted =
         filter.empty() ? request.snapshot->ids()
                        : request.snapshot->admitted(filter, 0).value_or(std::vector<std::int64_t>());
-    CandidateRequest alone = request;
-    alone.queries = {request.queries.data + q * request.queries.dim, 1, request.queries.dim};
-    if (!request.exclude.empty()) alone.exclude = request.exclude.subspan(q, 1);
-    alone.depth = ranking.depth;
-    alone.admitted = admitted;
-    const Ranking list = scan_stored(alone, 1);
-    std::copy(list.ids.begin(), list.ids.end(), &ranking.ids[q * ranking.depth]);
-    std::copy(list.scores.begin(), list.scores.end(), &ranking.scores[q * ranking.depth]);
+    CandidateRequest of_admitted = request;
+    of_admitted.admitted = admitted;
+    put_scanned(of_admitted, q, ranking);
   }
 
   // To the length of the longest list.

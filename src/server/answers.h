@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "answer_fields.h"
-#include "diml/explain.h"
 #include "diml/gallery.h"
 
 namespace diml::server {
@@ -70,7 +69,7 @@ JsonText metadata_of(const Item& item);
 // Names of files are bytes: those of a path that is no UTF-8, in base64; null for any other.
 std::optional<std::string> path_bytes_of(const Item& item);
 constexpr const char* kPathBytes =
-    "The path in base64 where it is no UTF-8, which 'path' cannot show; else null";
+    "The path in base64 where it is not UTF-8, so that 'path' cannot show it; else null";
 
 // Null without a label.
 std::optional<std::string> label_of(const Item& item);
@@ -155,7 +154,7 @@ struct HitAnswer {
     fields("global", global, "Cosine of the global vectors");
     fields("structural", structural,
            "Structural similarity; null for hits that were not re-ranked");
-    fields("total", total, "What the order is by");
+    fields("total", total, "The score that the order follows");
     fields("metadata", metadata);
   }
 };
@@ -202,7 +201,7 @@ struct RankedAnswer {
     fields("id", id, "Null if candidates are grids");
     fields("global", global, "Cosine of the global vectors");
     fields("structural", structural, "Structural similarity");
-    fields("total", total, "What the order is by");
+    fields("total", total, "The score that the order follows");
   }
 };
 
@@ -215,167 +214,6 @@ struct RerankedAnswer {
   void list(Fields& fields) const {
     fields("order", order);
     fields("seconds", seconds);
-  }
-};
-
-struct PlanParams {
-  static constexpr const char* kName = "PlanParams";
-  std::string marginals;
-  double lambda = 0.0;
-  std::string solver;
-  std::string prior = "none";
-  float global_weight = 1.0F;
-  float structural_weight = 1.0F;
-
-  template <class Fields>
-  void list(Fields& fields) const {
-    fields("marginals", marginals);
-    fields("lambda", lambda);
-    fields("solver", solver);
-    fields("prior", prior, "What was expected of the plan: none or affine");
-    fields("global_weight", global_weight);
-    fields("structural_weight", structural_weight);
-  }
-};
-
-struct PlanFallbacks {
-  static constexpr const char* kName = "PlanFallbacks";
-  bool uniform_source = false;
-  bool uniform_target = false;
-  bool log_domain = false;
-
-  template <class Fields>
-  void list(Fields& fields) const {
-    fields("uniform_source", uniform_source);
-    fields("uniform_target", uniform_target);
-    fields("log_domain", log_domain);
-  }
-};
-
-struct PriorAnswer {
-  static constexpr const char* kName = "PriorReport";
-  int rounds = 0;
-  bool trusted = false;
-  std::string doubt;
-  std::vector<double> map;
-  double support = 0.0;
-
-  template <class Fields>
-  void list(Fields& fields) const {
-    fields("rounds", rounds, "How often the plan was solved with it");
-    fields("trusted", trusted, "If not, the plan is the one without a prior");
-    fields("doubt", doubt, "Why not: few_cells, collapsed or scattered; none");
-    fields("map", map, "x' = m0 x + m1 y + m2, y' = m3 x + m4 y + m5, from the middle of the grid");
-    fields("support", support, "How much of the flow is near the map, from 0 to 1");
-  }
-};
-
-struct ComparisonAnswer {
-  static constexpr const char* kName = "Comparison";
-  ComparisonAnswer() = default;
-  explicit ComparisonAnswer(const Explanation& why);
-  double score = 0.0;
-  double cosine = 0.0;
-  double total = 0.0;
-  PlanParams params;
-  std::optional<PriorAnswer> prior;
-  PlanFallbacks fallbacks;
-  int iterations = 0;
-  bool converged = false;
-
-  template <class Fields>
-  void list(Fields& fields) const {
-    fields("score", score, "Structural similarity");
-    fields("cosine", cosine, "Of the global vectors");
-    fields("total", total, "Their sum");
-    fields("params", params);
-    fields("prior", prior, "What the prior did; null without one");
-    fields("fallbacks", fallbacks);
-    fields("iterations", iterations);
-    fields("converged", converged);
-  }
-};
-
-struct PartPairAnswer {
-  static constexpr const char* kName = "PartPair";
-  PartPair pair;
-
-  template <class Fields>
-  void list(Fields& fields) const {
-    fields("source", pair.source, "A cell, counted row by row from 0");
-    fields("target", pair.target);
-    fields("mass", pair.mass, "T_ij");
-    fields("amplified", pair.amplified, "R_s R_t T_ij: an even flow gives 1");
-    fields("similarity", pair.similarity, "S_ij");
-    fields("contribution", pair.contribution, "T_ij S_ij");
-    fields("share", pair.share, "Of the score");
-  }
-};
-
-struct RegionAnswer {
-  static constexpr const char* kName = "Region";
-  Region region;
-
-  template <class Fields>
-  void list(Fields& fields) const {
-    fields("source", region.source, "Cells that lie side by side");
-    fields("target", region.target, "Cells that receive most of what they send");
-    fields("mass", region.mass);
-    fields("similarity", region.similarity, "Mean over the mass");
-    fields("contribution", region.contribution);
-    fields("share", region.share, "Of the score");
-  }
-};
-
-struct MarginalsAnswer {
-  static constexpr const char* kName = "CellWeights";
-  std::vector<double> source;
-  std::vector<double> target;
-
-  template <class Fields>
-  void list(Fields& fields) const {
-    fields("source", source);
-    fields("target", target);
-  }
-};
-
-// The same as `diml explain --out x.json` writes; docs/explain.md has the meanings.
-struct ExplanationAnswer {
-  static constexpr const char* kName = "Explanation";
-  ExplanationAnswer() = default;
-  // most_pairs: how many of the strongest pairs are listed.
-  ExplanationAnswer(const Explanation& why, std::size_t most_pairs);
-  ComparisonAnswer summary;
-  double mean_similarity = 0.0;
-  GridShape source;
-  GridShape target;
-  MarginalsAnswer marginals;
-  std::vector<std::vector<double>> similarity;
-  std::vector<std::vector<double>> plan;
-  std::vector<RegionAnswer> regions;
-  double scattered = 0.0;
-  std::vector<PartPairAnswer> pairs;
-  std::vector<PartPairAnswer> weakest;
-  double marginal_error = 0.0;
-
-  template <class Fields>
-  void list(Fields& fields) const {
-    summary.list(fields);
-    fields("mean_similarity", mean_similarity, "The score of an even flow");
-    fields("rows_source", source.rows);
-    fields("cols_source", source.cols);
-    fields("rows_target", target.rows);
-    fields("cols_target", target.cols);
-    fields("marginals", marginals);
-    fields("similarity", similarity, "S, [source cells, target cells]");
-    fields("plan", plan, "T, of the same shape: the transport plan");
-    fields("regions", regions, "Few groups of cells, the largest contribution first");
-    fields("scattered", scattered,
-           "Contribution of the pairs in no region: with theirs, the score");
-    fields("pairs", pairs, "Largest contribution first");
-    fields("weakest", weakest,
-           "For each source cell the pair with most of its mass, smallest contribution first");
-    fields("marginal_error", marginal_error);
   }
 };
 
@@ -441,13 +279,13 @@ struct LimitsAnswer {
     fields("work", work,
            "Steps of matching of one request: pairs x cells x cells x iterations; a hundred times "
            "as many where lambda is below 0.0034");
-    fields("seconds", seconds, "That a request may wait and be computed");
-    fields("json_depth", json_depth, "Objects and lists within each other, in a request");
-    fields("json_names", json_names, "Of all objects of a request");
+    fields("seconds", seconds, "How long a request may wait and be computed");
+    fields("json_depth", json_depth, "How deep objects and lists of a request may be nested");
+    fields("json_names", json_names, "Names in all objects of a request");
     fields("json_names_of_object", json_names_of_object);
-    fields("json_text_bytes", json_text_bytes, "Of one text");
-    fields("json_values", json_values, "Of all objects and lists of a request");
-    fields("metadata_bytes", metadata_bytes, "Of the metadata of an item");
+    fields("json_text_bytes", json_text_bytes, "Bytes of one text");
+    fields("json_values", json_values, "Values in all objects and lists of a request");
+    fields("metadata_bytes", metadata_bytes, "Bytes of the metadata of an item");
     fields("metadata_depth", metadata_depth);
     fields("metadata_names", metadata_names);
     fields("metadata_text_bytes", metadata_text_bytes);
@@ -481,7 +319,7 @@ struct GalleryAnswer {
     fields("rows", rows);
     fields("cols", cols);
     fields("dim", dim);
-    fields("type", type, "Of the numbers in a grid");
+    fields("type", type, "Type of the numbers in a grid");
     fields("photos", photos, "Whether photos can be sent");
     fields("changes", changes, "Whether the one who asks may add, change and delete images");
     fields("originals", originals, "Whether photos are shown from their files");

@@ -1,5 +1,6 @@
 // Two images: how similar, and why.
 
+#include "comparison_answers.h"
 #include "diml/explain.h"
 #include "routes.h"
 #include "work_budget.h"

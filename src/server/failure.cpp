@@ -1,6 +1,9 @@
 #include "failure.h"
 
+#include <array>
 #include <new>
+#include <string_view>
+#include <utility>
 
 #include "answers.h"
 #include "base/shown_text.h"
@@ -23,6 +26,21 @@ std::string without_folder(const std::string& message, const std::string& folder
   if (folder.empty() || !message.starts_with(folder)) return message;
   const std::size_t end = message.find(": ");
   return "the gallery" + (end == std::string::npos ? "" : message.substr(end));
+}
+
+// What solves a problem, as the library calls it, and what clients send for that.
+constexpr std::array kRemedies = {
+    std::pair{"duplicates", " (in a request: duplicates=replace)"},
+    std::pair{"list_items", " (in a request: GET /v1/items)"},
+};
+
+std::string with_remedy(const Error& error) {
+  for (const auto& [parameter, in_request] : kRemedies) {
+    if (std::string_view(error.parameter()) == parameter) {
+      return error.what() + std::string(in_request);
+    }
+  }
+  return error.what();
 }
 
 }  // namespace
@@ -58,7 +76,7 @@ Failure failure_of(const std::exception_ptr& thrown, const std::string& gallery)
     const std::string line = error.kind() == ErrorKind::internal ? kMistake
                              : error.kind() == ErrorKind::damaged
                                  ? kDamage
-                                 : without_folder(error.what(), gallery);
+                                 : without_folder(with_remedy(error), gallery);
     return failed(status_of(error.kind()), line, error.what());
   } catch (const std::bad_alloc&) {
     const char* line = "the server is out of memory: try again in a moment";

@@ -109,12 +109,7 @@ Answered<AddedAnswer> add_items(Service& service, const Call& call, const AddReq
   AddedAnswer answer;
   answer.ids = service.write(call, [gallery = service.gallery, additions = std::move(additions),
                                     grids = std::make_shared<const GridSet>(std::move(grids))] {
-    try {
-      return gallery->add(additions.items, grids->view(), additions.duplicates);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::conflict || *error.parameter() == '\0') throw;
-      throw Refusal(409, error.what() + std::string(" (in a request: duplicates=replace)"));
-    }
+    return gallery->add(additions.items, grids->view(), additions.duplicates);
   });
   answer.items = service.search.size();
   return Answered(answer);

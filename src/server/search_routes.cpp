@@ -134,17 +134,9 @@ Answered<RerankedAnswer> rerank(Service& service, const Call& call, const Rerank
                      progress_of(call.patience));
       return Answered(answer_of(hits, false, seconds_since(start)));
     }
-    try {
-      const std::vector<Hit> hits =
-          service.search.rerank(query.view(), wanted.ids, params, progress_of(call.patience));
-      return Answered(answer_of(hits, true, seconds_since(start)));
-    } catch (const Error& error) {
-      // The library's remedy is a command; clients get a route.
-      if (error.kind() != ErrorKind::not_found) throw;
-      const std::unique_ptr<GridSnapshot> snapshot = service.gallery->snapshot();
-      for (const std::int64_t id : wanted.ids) expect_item(*snapshot, id);
-      throw;
-    }
+    const std::vector<Hit> hits =
+        service.search.rerank(query.view(), wanted.ids, params, progress_of(call.patience));
+    return Answered(answer_of(hits, true, seconds_since(start)));
   });
 }
 

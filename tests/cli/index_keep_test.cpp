@@ -69,7 +69,7 @@ TEST_F(IndexKeep, WhatVerifyFindsIsTakenOut) {
   EXPECT_NE(found.err.find("item 17: the checksum"), std::string::npos) << found.err;
   EXPECT_NE(found.err.find("'diml index remove g --ids 17'"), std::string::npos) << found.err;
   expect_refused({"index", "backup", "g", "b"}, {"g: is damaged (item 17", "no copy was made"});
-  expect_refused({"index", "compact", "g"}, {"'diml index salvage g NEW'"});
+  expect_refused({"index", "compact", "g"}, {"salvage what is whole ('diml index restore' and 'diml index salvage' do)"});
   const Json taken = json_of({"index", "salvage", "g", "whole"});
   EXPECT_EQ(taken.at("items"), kMany - 1);
   EXPECT_EQ(taken.at("items_before"), kMany);

@@ -1,4 +1,4 @@
-// What an error advises works as it is printed, and work that was done is not done again.
+// The remedies that errors print work as they are printed, and finished work is kept.
 
 #include "cli/remedy.h"
 #include "cli/photo_folder.h"

@@ -100,7 +100,7 @@ TEST_F(WeightsGet, SaysWhatNpmSaid) {
   put_npm("exit 3");
   expect_get_refused({"failed and did not say why"});
   put_npm("exit 0");
-  expect_get_refused({"npm left no package behind"});
+  expect_get_refused({"npm made no package"});
 }
 
 TEST_F(WeightsGet, RefusesAPackageOfOtherContent) {

@@ -41,7 +41,7 @@ class PostgresGallery : public GalleryInPostgres {
 
 TEST_F(PostgresGallery, IsThereWhenItIsOpenedAgain) {
   EXPECT_FALSE(gallery_exists(address_));
-  expect_refused([&] { open_gallery(address_); }, "there is no gallery: 'diml index build",
+  expect_refused([&] { open_gallery(address_); }, "there is no gallery: create one",
                  ErrorKind::not_found);
   add(*made(), items(0, 5));
   EXPECT_TRUE(gallery_exists(address_));

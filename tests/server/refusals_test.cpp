@@ -92,7 +92,7 @@ TEST_F(Refusals, GridsOfAnotherShapeAndWithoutNumbers) {
                  "'candidates' must be ids");
   expect_refused(post_json("/v1/rerank", {{"query", 1}, {"candidates", {1, 1}}}), 422, "twice");
   expect_refused(post_json("/v1/rerank", {{"query", 1}, {"candidates", {1, 777}}}), 404,
-                 "there is no item 777");
+                 "the gallery: has no item 777: list them (in a request: GET /v1/items)");
   expect_refused(
       post_json("/v1/rerank", {{"query", 1}, {"candidates", std::vector<int>(10'001, 1)}}), 413,
       "more than 10000 candidates");

@@ -48,11 +48,12 @@ TEST_F(SearchRoutes, ASearchByIdGivesWhatTheLibraryFinds) {
             answer.at("hits"));
 }
 
-Json cells_of(const GridView& grid) {
+// A grid as clients send it. scale: cells of any length are normalised by the server.
+Json cells_of(const GridView& grid, double scale = 1.0) {
   Json cells = Json::array();
   for (std::size_t c = 0; c < grid.count; ++c) {
     Json cell = Json::array();
-    for (std::size_t d = 0; d < grid.dim; ++d) cell.push_back(grid.at(c, d));
+    for (std::size_t d = 0; d < grid.dim; ++d) cell.push_back(scale * grid.at(c, d));
     cells.push_back(cell);
   }
   return {{"cells", cells}, {"global", std::vector<float>(grid.global, grid.global + grid.dim)}};
@@ -244,18 +245,8 @@ TEST_F(SearchRoutes, WeightsSetTheOrder) {
     ids.push_back(hit.at("id"));
   }
   Json grids = Json::array();
-  for (const Json& id : ids) {
-    const std::unique_ptr<GridSnapshot> snapshot = gallery_->snapshot();
-    const GridView grid = snapshot->grid(id.get<std::int64_t>());
-    Json cells = Json::array();
-    for (std::size_t c = 0; c < grid.count; ++c) {
-      Json cell = Json::array();
-      for (std::size_t d = 0; d < grid.dim; ++d) cell.push_back(grid.at(c, d));
-      cells.push_back(cell);
-    }
-    grids.push_back(
-        {{"cells", cells}, {"global", std::vector<float>(grid.global, grid.global + grid.dim)}});
-  }
+  const std::unique_ptr<GridSnapshot> snapshot = gallery_->snapshot();
+  for (const Json& id : ids) grids.push_back(cells_of(snapshot->grid(id.get<std::int64_t>())));
   for (const Json& candidates : {ids, grids}) {
     const Json order =
         posted("/v1/rerank", {{"query", 2}, {"candidates", candidates}, {"global_weight", 0}})
@@ -290,17 +281,7 @@ TEST_F(SearchRoutes, VectorsOfAnotherStoreAreReRankedAsIdsAre) {
   std::vector<std::int64_t> ids = {7, 1, 20, 12};
   Json grids = Json::array();
   const std::unique_ptr<GridSnapshot> snapshot = gallery_->snapshot();
-  for (const std::int64_t id : ids) {
-    const GridView grid = snapshot->grid(id);
-    Json cells = Json::array();
-    for (std::size_t c = 0; c < grid.count; ++c) {
-      Json cell = Json::array();
-      for (std::size_t d = 0; d < grid.dim; ++d) cell.push_back(3.0 * grid.at(c, d));
-      cells.push_back(cell);
-    }
-    grids.push_back(
-        {{"cells", cells}, {"global", std::vector<float>(grid.global, grid.global + grid.dim)}});
-  }
+  for (const std::int64_t id : ids) grids.push_back(cells_of(snapshot->grid(id), 3.0));
   const Json by_id = posted("/v1/rerank", {{"query", 5}, {"candidates", ids}}).at("order");
   const Json by_grid = posted("/v1/rerank", {{"query", 5}, {"candidates", grids}}).at("order");
   for (std::size_t k = 0; k < ids.size(); ++k) {

@@ -71,14 +71,15 @@ Result PostgresSnapshot::ask(const char* statement, const Parameters& parameters
 Parameters PostgresSnapshot::of_gallery() const { return Parameters().add(gallery_.number); }
 
 void PostgresSnapshot::refuse_damaged(std::int64_t id) const {
-  throw Error(ErrorKind::damaged, name() + ": item " + std::to_string(id) +
-                                      " is damaged: 'diml index verify " + name() +
-                                      "' lists all damaged items");
+  throw Error(ErrorKind::damaged,
+              name() + ": item " + std::to_string(id) +
+                  " is damaged: verify the gallery, which lists all of them",
+              "verify");
 }
 
 void PostgresSnapshot::refuse_missing(std::int64_t id) const {
-  throw Error(ErrorKind::not_found, name() + ": has no item " + std::to_string(id) +
-                                        ": 'diml index info' shows which ids exist");
+  throw Error(ErrorKind::not_found, name() + ": has no item " + std::to_string(id) + ": list them",
+              "list_items");
 }
 
 bool PostgresSnapshot::contains(std::int64_t id) const {

@@ -25,8 +25,8 @@ constexpr std::chrono::milliseconds kFirstPause{50};
 constexpr std::chrono::milliseconds kLongestPause{1000};
 
 Error no_gallery(const Address& address) {
-  return {ErrorKind::not_found, address.shown + ": there is no gallery: 'diml index build " +
-                                    address.shown + "' makes one"};
+  return {ErrorKind::not_found, address.shown + ": there is no gallery: create one",
+          "create_gallery"};
 }
 
 std::optional<GalleryRow> find_gallery(Connection& connection) {
@@ -202,9 +202,10 @@ std::vector<Item> updated_items(Connection& connection, const GalleryRow& galler
     items.push_back(item_in(rows, row));
     // A new checksum over damaged bytes would hide the damage.
     if (rows.number(row, 7) != words_checksum(items.back())) {
-      throw Error(ErrorKind::damaged, name + ": item " + std::to_string(items.back().id) +
-                                          " is damaged: 'diml index verify " + name +
-                                          "' lists all damaged items");
+      throw Error(ErrorKind::damaged,
+                  name + ": item " + std::to_string(items.back().id) +
+                      " is damaged: verify the gallery, which lists all of them",
+                  "verify");
     }
     places.emplace(items.back().id, row);
   }

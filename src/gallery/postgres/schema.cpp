@@ -78,8 +78,7 @@ bool has_schema(Connection& connection) {
               connection.address().shown + ": its database has version " +
                   std::to_string(version) + " of the schema, this diml needs " +
                   std::to_string(schema_version()) +
-                  ": its owner brings it up to date by opening a gallery for writing, as 'diml index "
-                  "add' does");
+                  ": its owner brings it up to date by opening a gallery for writing");
 }
 
 }  // namespace diml::postgres

@@ -4,7 +4,7 @@
 
 namespace diml::learn {
 
-// One file for each. A new one is a name here, a row below and a line in src/CMakeLists.txt.
+// One file for each. A new one is a name here and a row below.
 // numbers: all of the row's; miner: null where the row has none.
 using MakeLoss = std::unique_ptr<Loss>(const Numbers& numbers, std::unique_ptr<Miner> miner,
                                        const LossContext& context);

@@ -71,7 +71,7 @@ const std::vector<MinerKind>& miner_kinds() {
   static const std::vector<MinerKind> kinds = {
       {"all", "every pair of the batch", {}, make_all_miner},
       {"distance",
-       "negatives at all distances alike: with probability 1 / q(d), Wu et al. 2017",
+       "negatives spread evenly over all distances: with probability 1 / q(d), Wu et al. 2017",
        {{"lower", 0.5}, {"upper", 2.0}},
        make_distance_miner},
       {"multi_similarity",
