@@ -88,10 +88,10 @@ for (const name of ["desktop", "phone-dark"]) {
   test(`the question for a token can be read on a ${name} screen`, () =>
     withServer([], { DIML_TOKEN: "sesame" }, settings, async (page, address) => {
       await page.goto(`${address}#/gallery`);
-      await page.locator("#token input").waitFor();
+      await page.locator("#token [name=token]").waitFor();
       await expectReadable(page, settings, "token");
       await keep(page, "token");
-      await page.locator("#token input").fill("sesame");
+      await page.locator("#token [name=token]").fill("sesame");
       await page.keyboard.press("Enter");
       await page.locator(".card").first().waitFor();
     }, ["401"]));
