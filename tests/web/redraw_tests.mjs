@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 
 import { at, cards, onBoth, pathsOf } from "./setup.mjs";
 
-// Keeps requests back; let() lets those that wait and all later ones go.
+// Keeps requests back; letGo() lets those that wait and all later ones go.
 async function keepBack(page, pattern) {
   const kept = [];
   await page.route(pattern, (route) => kept.push(route));

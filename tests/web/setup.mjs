@@ -36,6 +36,7 @@ export function faultsOfAccess() {
   for (const element of document.body.querySelectorAll("*")) {
     const text = [...element.childNodes].filter((node) => node.nodeType === 3 && node.data.trim() !== "");
     if (text.length === 0 || !seen(element) || element.matches("option, script, noscript")) continue;
+    if (text.some(({ data }) => /^(null|undefined|NaN|\[object \w+\])$/.test(data.trim()))) faults.push(`a value of the program: ${text[0].data}`);
     const [words, ground] = [light(parts(getComputedStyle(element).color)), light(groundOf(element))];
     const ratio = (Math.max(words, ground) + 0.05) / (Math.min(words, ground) + 0.05);
     if (ratio < 4.5) faults.push(`contrast ${ratio.toFixed(2)}: ${text[0].data.trim()}`);
