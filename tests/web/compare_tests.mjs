@@ -147,6 +147,18 @@ onBoth("the first view has regions, the share they cover and a scale; the slider
   assert.match(await verdict.textContent(), new RegExp(`6 arrows carry ${of(why.pairs.slice(0, 6))} %`));
 });
 
+onBoth("no frame of a region hides another", "#/compare?a=17&b=20", async (page) => {
+  await page.locator(".match-frame").first().waitFor();
+  await away(page);
+  // Frames come in turn, one in the source and one in the target.
+  const frames = await page.locator(".match-frame").evaluateAll((all) => all.map((one) => one.getAttribute("d").match(/M[^M]+/g)));
+  assert.ok(frames.length >= 6, `${frames.length} frames: the test sees too little`);
+  for (const side of [0, 1]) {
+    const lines = frames.filter((_, k) => k % 2 === side).flat();
+    assert.deepEqual(lines.filter((line, k) => lines.indexOf(line) !== k), []);
+  }
+});
+
 onBoth("cell frames and weights are drawn where they are wanted", "#/compare?a=17&b=20", async (page) => {
   await page.locator(".match-arrow").first().waitFor();
   const frame = () => page.locator(".match-cell").first().evaluate((cell) => Number(getComputedStyle(cell).strokeOpacity) > 0);

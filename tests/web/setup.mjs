@@ -92,20 +92,20 @@ export async function withServer(options, environment, settings, work, expected 
   }
 }
 
-// The same on a copy of the gallery, which may be changed: a failure changes no other test.
+// A visit to a copy of the gallery, which may be changed: a failure changes no other test. work(page, address of the server)
 let copies = 0;
+export async function visitOwnGallery(settings, address, work, expected = []) {
+  const gallery = `own-${++copies}.diml`;
+  cpSync("gallery.diml", gallery, { recursive: true });
+  await withServer([], {}, settings, async (page, server) => {
+    await page.goto(server + address);
+    await work(page, server);
+  }, expected, gallery);
+  rmSync(gallery, { recursive: true });
+}
+
 export function onBothWithOwnGallery(name, address, work, expected = []) {
-  for (const [size, look] of sizes) {
-    test(`${name}${size}`, async () => {
-      const gallery = `own-${++copies}.diml`;
-      cpSync("gallery.diml", gallery, { recursive: true });
-      await withServer([], {}, look, async (page, server) => {
-        await page.goto(server + address);
-        await work(page, server);
-      }, expected, gallery);
-      rmSync(gallery, { recursive: true });
-    });
-  }
+  for (const [size, look] of sizes) test(`${name}${size}`, () => visitOwnGallery(look, address, work, expected));
 }
 
 // The paths of a gallery's items that fit.
