@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { visitor } from "./page.mjs";
-import { faultsOfAccess, phone, photo, shot, visit, visitOwnGallery, withServer } from "./setup.mjs";
+import { at, faultsOfAccess, phone, photo, shot, visit, visitOwnGallery, withServer } from "./setup.mjs";
 
 const looks = { "desktop": {}, "phone": phone, "dark": { colorScheme: "dark" }, "phone-dark": { ...phone, colorScheme: "dark" } };
 // On the page as it is now: what cannot be read, reached or named; nothing wider than the window.
