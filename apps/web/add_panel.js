@@ -42,16 +42,16 @@ export function openAddPanel(page, given) {
 
   const finish = (added, refused) => {
     const twice = refused.filter(({ problem }) => problem.status === 409).map(({ file }) => file);
-    dialog.replaceChildren(
+    dialog.replaceChildren(...[
       el("h2", { id: "add-title" }, `${countOf(added, "photo")} added`),
       refused.length > 0 ? el("p", {}, `${countOf(refused.length, "photo was", "photos were")} not added:`) : null,
-      el("ul", { class: "refused" }, ...refused.slice(0, 100).map(({ file, problem }) =>
-        el("li", {}, el("strong", {}, file.name), ` ${wordsOf(problem)}`))),
+      refused.length > 0 ? el("ul", { class: "refused" }, ...refused.slice(0, 100).map(({ file, problem }) =>
+        el("li", {}, el("strong", {}, file.name), ` ${wordsOf(problem)}`))) : null,
       refused.length > 100 ? el("p", { class: "hint" }, `and ${refused.length - 100} more`) : null,
       el("p", { class: "sheet-actions" },
         twice.length > 0 ? el("button", { type: "button", onclick: () => send(twice, { duplicates: "replace" }) },
                               `Replace ${countOf(twice.length, "image")} of the same name`) : null,
-        close("Done")));
+        close("Done"))].filter(Boolean));
     dialog.querySelector(".sheet-actions button:last-child").focus();
   };
 

@@ -14,7 +14,7 @@ function askForToken() {
   if (!dialog.open) dialog.showModal();
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
-      sessionStorage.setItem(KEY, dialog.querySelector("input").value);
+      sessionStorage.setItem(KEY, dialog.querySelector("[name=token]").value);
       resolve();
     }, { once: true });
   });

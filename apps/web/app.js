@@ -3,9 +3,10 @@
 import { openAddPanel } from "./add_panel.js";
 import * as api from "./api.js";
 import { compareView } from "./compare_view.js";
-import { countOf } from "./elements.js";
+import { countOf, delayed } from "./elements.js";
 import { galleryView } from "./gallery_view.js";
 import { wordsOf } from "./messages.js";
+import { redraw } from "./redraw.js";
 import { searchView } from "./search_view.js";
 
 const views = { search: searchView, compare: compareView, gallery: galleryView };
@@ -35,33 +36,30 @@ function tell(problem) {
 api.onBusy((count) => {
   busy.hidden = count === 0;
   main.setAttribute("aria-busy", String(count > 0));
+  if (count === 0) main.style.minHeight = "";
 });
 
-let visit = 0;
+let visit = new AbortController(); // of the state that is shown; aborted when the next one begins
 let drops = null;
 let about = null;
 
-// The field that has the focus. A view that is drawn anew replaces it: what is typed in it must not be lost.
-function fieldInUse() {
-  const field = document.activeElement;
-  if (!main.contains(field) || !field.name) return null;
-  const typed = field.matches("input[type=text], input[type=search]") && field.value !== field.defaultValue;
-  return { field, value: typed ? field.value : null };
-}
+let drawn = null; // the address of what is shown
 
-function resume({ field, value }) {
-  const anew = main.querySelector(`[name="${CSS.escape(field.name)}"]`);
-  if (!anew) return;
-  if (value !== null) anew.value = value;
-  anew.focus({ preventScroll: true });
-  if (anew.matches("input[type=text], input[type=search]")) {
-    anew.setSelectionRange(...(value !== null ? [field.selectionStart, field.selectionEnd] : [anew.value.length, anew.value.length]));
-  }
+// An entry of the browser's history knows how far down its reader was.
+const keepPlace = delayed(100, () => { if (location.hash === drawn) history.replaceState({ down: scrollY }, ""); });
+
+// Room for the place even where a view's answers are still to come; api.onBusy takes it back.
+function goDown(down) {
+  main.style.minHeight = busy.hidden ? "" : `${down + innerHeight}px`;
+  scrollTo(0, down);
 }
 
 async function show() {
   const { view, state } = currentPlace();
-  const mine = ++visit;
+  const address = location.hash;
+  visit.abort();
+  const mine = visit = new AbortController();
+  const left = () => mine.signal.aborted;
   for (const link of document.querySelectorAll("header nav a")) {
     if (link.dataset.view === view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -72,38 +70,61 @@ async function show() {
   const page = {
     about,
     state,
+    signal: mine.signal,
     address: addressOf,
-    tell,
+    tell: (problem) => { if (!left()) tell(problem); },
     refresh,
     // Files that are dropped anywhere on the page.
-    takeDrops: (words, take) => { if (mine === visit) drops = { words, take }; },
-    // Another state of this view, with an entry in the browser's history. It begins with the address as it is now: what was
-    // typed may come after the next state was drawn, and says nothing once another view is open.
+    takeDrops: (words, take) => { if (!left()) drops = { words, take }; },
+    // Another state of this view, with an entry in the browser's history: changes, or a function of the state to changes. The
+    // state is that of the address as it is now: what was typed may come after the next state was drawn, and says nothing once
+    // another view is open.
     go: (changes) => {
       const now = currentPlace();
-      if (now.view === view) location.hash = addressOf(view, { ...now.state, ...changes });
+      if (now.view !== view) return;
+      location.hash = addressOf(view, { ...now.state, ...(typeof changes === "function" ? changes(now.state) : changes) });
     },
     // The same without a history entry and without a redraw, for sliders.
     note: (changes) => {
+      const now = currentPlace();
+      if (now.view !== view) return;
       Object.assign(state, changes);
-      history.replaceState(null, "", addressOf(view, state));
+      const settled = location.hash === drawn;
+      history.replaceState(history.state, "", addressOf(view, { ...now.state, ...changes }));
+      if (settled) drawn = location.hash;
     },
   };
   try {
     const content = await views[view](page);
-    if (mine !== visit) return;
-    const inUse = main.dataset.view === view ? fieldInUse() : null;
-    main.replaceChildren(...content);
-    main.dataset.view = view;
-    if (inUse) resume(inUse);
+    if (left()) return;
+    // A slider of the state before was moved in the meantime.
+    if (location.hash !== address) return show();
+    const same = main.dataset.view === view && main.dataset.offset === (state.offset ?? "");
+    const down = history.state?.down ?? (same ? scrollY : 0);
+    redraw(main, content, main.dataset.view === view);
+    Object.assign(main.dataset, { view, offset: state.offset ?? "" });
+    drawn = address;
+    goDown(down);
   } catch (problem) {
-    if (mine === visit) main.replaceChildren();
+    if (left()) return;
+    main.replaceChildren();
     tell(problem);
   }
 }
 
+let asked = 0;
+
+// What the gallery is now, and the view of it. The last answer counts.
 async function refresh() {
-  about = await api.gallery();
+  const mine = ++asked;
+  try {
+    const now = await api.gallery();
+    if (mine !== asked) return;
+    about = now;
+  } catch (problem) {
+    tell(problem);
+    return;
+  }
   document.getElementById("about").textContent =
     `${about.name}: ${countOf(about.items, "image")}, grids of ${about.rows} × ${about.cols} × ${about.dim}`;
   await show();
@@ -133,16 +154,10 @@ function followDrops() {
   });
 }
 
-async function start() {
-  try {
-    // Not by the address, which names the view.
-    document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
-    followDrops();
-    await refresh();
-    window.addEventListener("hashchange", show);
-  } catch (problem) {
-    tell(problem);
-  }
-}
-
-start();
+// Not by the address, which names the view.
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
+followDrops();
+history.scrollRestoration = "manual"; // the browser's would come before the view is drawn
+addEventListener("scroll", keepPlace, { passive: true });
+addEventListener("hashchange", () => { if (about) show(); }); // else the first view is still to come
+refresh();

@@ -109,7 +109,7 @@ export async function compareView(page) {
       button("SVG", () => figure(view), "image/svg+xml"), button("PNG", () => png(figure(view)), "image/png"),
       button("JSON", () => JSON.stringify({ source: source.name, target: target.name, ...explanation }, null, 1), "application/json"));
   };
-  const run = latest(async (signal) => {
+  const run = latest(page.signal, async (signal) => {
     if (!source || !target) return;
     try {
       holder.classList.add("waiting");
@@ -123,7 +123,7 @@ export async function compareView(page) {
       page.tell(problem);
     }
   });
-  const soon = delayed(60, run);
+  const soon = delayed(60, run, page.signal);
 
   const output = el("output", {}, String(shortLambda(fields().lambda)));
   const lambda = el("input", { type: "range", name: "lambda", min: 0, max: 300, value: stepOf(fields().lambda),

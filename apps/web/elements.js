@@ -30,9 +30,10 @@ export const rules = (about) => about.marginals.map((rule) => [rule, rule.replac
 
 export const countOf = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
-// Each call gets a signal that the next call aborts: only the last answer is used.
-export function latest(action) {
+// Each call gets a signal that the next call aborts: only the last answer is used, and none after the view was left.
+export function latest(left, action) {
   let under = null;
+  left.addEventListener("abort", () => under?.abort());
   return (...words) => {
     under?.abort();
     under = new AbortController();
@@ -40,10 +41,12 @@ export function latest(action) {
   };
 }
 
-export function delayed(milliseconds, action) {
+// Not after the view was left: what is drawn in its place asks again.
+export function delayed(milliseconds, action, left) {
   let timer = 0;
+  left?.addEventListener("abort", () => clearTimeout(timer));
   return (...words) => {
     clearTimeout(timer);
-    timer = setTimeout(() => action(...words), milliseconds);
+    if (!left?.aborted) timer = setTimeout(() => action(...words), milliseconds);
   };
 }

@@ -13,22 +13,23 @@ export const whereOf = (state) => (conditionsOf(state).length > 0 ? { where: con
 const valueOf = (label) => (String(label).startsWith('"') ? JSON.stringify(label) : label);
 export const conditionOfLabel = (label) => (hasLabel(label) ? `label=${valueOf(label)}` : "label missing");
 
-// change(where) gets the new word of the address.
+// change(edit) gets a function of the state to what is new in it: other conditions may have come meanwhile.
 export function filterBox(about, state, change) {
   const now = conditionsOf(state);
+  const other = (edit) => change((current) => ({ where: wordOf(edit(conditionsOf(current))) }));
   const input = el("input", { type: "text", name: "where", placeholder: "label=pug  or  price<=20", autocomplete: "off",
                               "aria-label": "Condition", list: "filter-labels" });
   const add = () => {
     const text = input.value.trim();
-    if (text === "" || now.includes(text)) return;
+    if (text === "") return;
     input.value = "";
-    change(wordOf([...now, text]));
+    other((all) => (all.includes(text) ? all : [...all, text]));
   };
   return el("form", { class: "filters", "aria-label": "Filters", onsubmit: (event) => { event.preventDefault(); add(); } },
     el("span", { class: "filters-title" }, "Only"),
     ...now.map((one) => el("span", { class: "chip" }, one,
       el("button", { type: "button", class: "chip-off", "aria-label": `Remove the filter ${one}`,
-                     onclick: () => change(wordOf(now.filter((other) => other !== one))) }, "×"))),
+                     onclick: () => other((all) => all.filter((each) => each !== one)) }, "×"))),
     input,
     el("datalist", { id: "filter-labels" }, ...about.labels.slice(0, 200).map(({ label, count }) =>
       el("option", { value: conditionOfLabel(label) }, `${labelText(label)}, ${countOf(count, "image")}`))),

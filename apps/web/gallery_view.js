@@ -70,17 +70,26 @@ export async function galleryView(page) {
   }
   const fields = { offset, limit: PER_PAGE, ...(state.label !== undefined ? { label: state.label } : {}),
                    ...(state.path ? { path: state.path } : {}), ...whereOf(state) };
-  const list = await api.items(fields).catch((problem) => {
+  const list = await api.items(fields, page.signal).catch((problem) => {
     page.tell(problem);
     return { total: 0, items: [] };
   });
+  // The last images of the last page were deleted: the page before is the last one now.
+  if (list.items.length === 0 && list.total > 0) {
+    const before = PER_PAGE * (Math.ceil(list.total / PER_PAGE) - 1);
+    page.note({ offset: before || undefined });
+    return []; // the other address is drawn
+  }
   const go = (changes) => page.go({ ...changes, offset: undefined });
   const labels = el("select", { name: "label", onchange: () => go({ label: labels.value === "*" ? undefined : labels.value }) },
     el("option", { value: "*" }, `all ${countOf(about.items, "image")}`),
     ...about.labels.map(({ label, count }) => el("option", { value: label ?? "", selected: String(label ?? "") === state.label },
                                                  `${labelText(label)} (${count})`)));
   const name = el("input", { type: "search", name: "path", value: state.path ?? "", placeholder: "part of a file name",
-                             oninput: delayed(250, () => go({ path: name.value.trim() || undefined })) });
+                             oninput: delayed(250, () => {
+                               name.defaultValue = name.value; // acted on: going back does not keep it
+                               go({ path: name.value.trim() || undefined });
+                             }, page.signal) });
   const current = Math.floor(offset / PER_PAGE) + 1;
   const last = Math.ceil(list.total / PER_PAGE);
   const end = Math.min(offset + PER_PAGE, list.total);
@@ -91,7 +100,7 @@ export async function galleryView(page) {
       el("div", { class: "row" },
         el("label", { class: "control" }, el("span", {}, "Show"), labels),
         el("label", { class: "control" }, el("span", {}, "Name"), name),
-        filterBox(about, state, (where) => go({ where })),
+        filterBox(about, state, (edit) => page.go((now) => ({ ...edit(now), offset: undefined }))),
         canAdd ? addButton(page) : null)),
     el("p", { class: "summary", role: "status" }, list.total === 0
       ? (filtered ? "No image fits." : "This gallery is empty.")

@@ -125,26 +125,36 @@ class Grid {
     return { x: mean("x"), y: mean("y") };
   }
 
-  // The line around the cells that are inside.
-  outline(inside) {
+  // The line around the cells that are inside, so far within them.
+  outline(inside, inset = 0) {
     let path = "";
     for (let cell = 0; cell < this.rows * this.cols; ++cell) {
       const row = Math.floor(cell / this.cols);
       const col = cell % this.cols;
       if (!inside(row, col)) continue;
       const { x, y, width, height } = this.place(cell);
-      if (!inside(row - 1, col)) path += `M${x} ${y}h${width}`;
-      if (!inside(row + 1, col)) path += `M${x} ${y + height}h${width}`;
-      if (!inside(row, col - 1)) path += `M${x} ${y}v${height}`;
-      if (!inside(row, col + 1)) path += `M${x + width} ${y}v${height}`;
+      // How much later an edge begins: the line turns inwards, goes straight on, or turns outwards.
+      const later = (beside, corner) => inset * (!inside(...beside) ? 1 : inside(...corner) ? -1 : 0);
+      for (const away of [-1, 1]) {
+        if (!inside(row + away, col)) {
+          const at = away < 0 ? y + inset : y + height - inset;
+          path += `M${x + later([row, col - 1], [row + away, col - 1])} ${at}` +
+                  `H${x + width - later([row, col + 1], [row + away, col + 1])}`;
+        }
+        if (!inside(row, col + away)) {
+          const at = away < 0 ? x + inset : x + width - inset;
+          path += `M${at} ${y + later([row - 1, col], [row - 1, col + away])}` +
+                  `V${y + height - later([row + 1, col], [row + 1, col + away])}`;
+        }
+      }
     }
     return path;
   }
 
-  around(cells) {
+  around(cells, inset) {
     const chosen = new Set(cells);
     return this.outline((row, col) => row >= 0 && col >= 0 && row < this.rows && col < this.cols &&
-                                      chosen.has(row * this.cols + col));
+                                      chosen.has(row * this.cols + col), inset);
   }
 
   // Clear where the value is `most`, veiled where it is 0; an outline around the parts above `line`. null: nothing.
@@ -357,6 +367,11 @@ class MatchView {
     const places = tall ? labelPlaces(labelled.map(along), 54, 27, SIDE - 27) : labelPlaces(labelled.map(along), 28, 14, SIDE - 14);
     const most = Math.max((pairs[0]?.region ? pairs : this.pairs)[0].contribution, 1e-12);
     const badges = new Map();
+    // The frame of a region runs within it, and within those of stronger regions that share cells with it: none hides another.
+    const insetOf = (region, side, k) => {
+      const cells = new Set(region[side]);
+      return 2.2 + 3.4 * pairs.slice(0, k).filter((stronger) => stronger[side].some((cell) => cells.has(cell))).length;
+    };
     pairs.map((pair, k) => [pair, k]).reverse().forEach(([pair, k]) => {
       const from = middle(pair, "source");
       const to = middle(pair, "target");
@@ -368,7 +383,7 @@ class MatchView {
       const bold = !weak && k < FEW;
       if (bold) for (const side of ["source", "target"]) {
         for (const kind of ["match-frame-rim", "match-frame"]) {
-          if (pair.region) svg(group, "path", { d: this[side].around(pair[side]), class: kind });
+          if (pair.region) svg(group, "path", { d: this[side].around(pair[side], insetOf(pair, side, k)), class: kind });
           else svg(group, "rect", { ...this[side].place(pair[side]), class: kind });
         }
       }

@@ -109,7 +109,7 @@ export async function searchView(page) {
                           marginals: state.marginals ?? about.defaults.marginals,
                           lambda: Number(state.lambda ?? about.defaults.lambda), ...whereOf(state) });
 
-  const run = latest(async (signal) => {
+  const run = latest(page.signal, async (signal) => {
     if (!query) return;
     try {
       results.classList.add("waiting");
@@ -134,7 +134,7 @@ export async function searchView(page) {
       page.tell(problem);
     }
   });
-  const soon = delayed(120, run);
+  const soon = delayed(120, run, page.signal);
 
   const range = (name, least, most, text) => {
     const value = fields()[name];
@@ -156,7 +156,7 @@ export async function searchView(page) {
       el("div", { class: "controls" },
         range("top", 1, 60, "hits"), range("rerank", 0, Math.min(500, about.limits.hits), "candidates re-ranked"),
         control("marginals", marginals)),
-      filterBox(about, state, (where) => page.go({ where }))),
+      filterBox(about, state, (edit) => page.go(edit))),
     query ? results : welcome(about),
   ];
 }

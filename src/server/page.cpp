@@ -21,6 +21,7 @@
 #include "embedded/match_view.js.h"
 #include "embedded/messages.js.h"
 #include "embedded/photos.js.h"
+#include "embedded/redraw.js.h"
 #include "embedded/search_view.js.h"
 
 namespace diml::server {
@@ -64,6 +65,7 @@ std::vector<PageFile> all_files() {
       {"/match_view.js", kScript, embedded::match_view_js, ""},
       {"/messages.js", kScript, embedded::messages_js, ""},
       {"/photos.js", kScript, embedded::photos_js, ""},
+      {"/redraw.js", kScript, embedded::redraw_js, ""},
       {"/search_view.js", kScript, embedded::search_view_js, ""},
   };
   for (PageFile& file : files) {

@@ -5,12 +5,12 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { post } from "./page.mjs";
-import { at, expectExplained, four, numbers, onBoth, phone, shot, visit } from "./setup.mjs";
+import { arrows, at, away, expectExplained, four, numbers, onBoth, phone, shot, visit } from "./setup.mjs";
 
 onBoth("the comparison shows the numbers of /v1/explain and follows its controls", "#/compare?a=3&b=11&arrows=6", async (page, look, size) => {
   const pair = { source: { id: 3 }, target: { id: 11 } };
   await expectExplained(page, pair);
-  assert.equal(await page.locator(".match-arrow").count(), 6);
+  assert.equal(await arrows(page), 6);
   await shot(page, `compare${size}`);
   await page.locator(".settings summary").click();
 
@@ -27,7 +27,7 @@ onBoth("the comparison shows the numbers of /v1/explain and follows its controls
   assert.ok(exact.score > soft.score);
 
   await page.locator(".match-controls input[type=range]").fill("2");
-  assert.equal(await page.locator(".match-arrow").count(), 2);
+  assert.equal(await arrows(page), 2);
   assert.equal(await page.locator(".sum tbody tr").count(), 2 + 4);
   assert.match(page.url(), /arrows=2/);
 });
@@ -47,7 +47,7 @@ onBoth("a cell under the pointer, or tapped, shows where its mass goes", "#/comp
 onBoth("an address opens the same state, and back undoes", "#/compare?a=5&b=9&marginals=uniform&lambda=0.1&arrows=3", async (page) => {
   await expectExplained(page, { source: { id: 5 }, target: { id: 9 }, marginals: "uniform", lambda: 0.1 });
   assert.equal(await page.getByLabel("uniform").isChecked(), true);
-  assert.equal(await page.locator(".match-arrow").count(), 3);
+  assert.equal(await arrows(page), 3);
   await page.getByRole("button", { name: "Swap the two" }).click();
   await expectExplained(page, { source: { id: 9 }, target: { id: 5 }, marginals: "uniform", lambda: 0.1 });
   await page.goBack();
@@ -68,6 +68,7 @@ onBoth("what was chosen in a comparison stays when a control changes, and after 
       [...grid.querySelectorAll(".match-cell")].findIndex((cell) => cell.classList.contains("match-chosen"))),
   }));
   const stays = async (wanted, how) => {
+    await away(page);
     assert.deepEqual(await seen(), wanted);
     await page.evaluate(() => { document.querySelector(".match-view").dataset.old = ""; });
     await how();
@@ -135,15 +136,27 @@ test("on a phone the photos are one above the other, with arrows between them", 
 
 onBoth("the first view has regions, the share they cover and a scale; the slider shows pairs", "#/compare?a=17&b=20", async (page) => {
   const why = await expectExplained(page, { source: { id: 17 }, target: { id: 20 } });
-  assert.equal(await page.locator(".match-arrow").count(), why.regions.length);
+  assert.equal(await arrows(page), why.regions.length);
   const of = (parts) => (100 * parts.reduce((sum, part) => sum + part.contribution, 0) / why.score).toFixed(0);
   const verdict = page.locator(".match-verdict");
   assert.match(await verdict.textContent(), new RegExp(`${why.regions.length} regions carry ${of(why.regions)} %`));
   assert.match(await page.locator(".match-scale").textContent(), /weight of a part.*0.*×/);
   assert.ok(await page.locator(".match-contour").first().getAttribute("d"));
   await page.locator(".match-controls input[type=range]").fill("6");
-  assert.equal(await page.locator(".match-arrow").count(), 6);
+  assert.equal(await arrows(page), 6);
   assert.match(await verdict.textContent(), new RegExp(`6 arrows carry ${of(why.pairs.slice(0, 6))} %`));
+});
+
+onBoth("no frame of a region hides another", "#/compare?a=17&b=20", async (page) => {
+  await page.locator(".match-frame").first().waitFor();
+  await away(page);
+  // Frames come in turn, one in the source and one in the target.
+  const frames = await page.locator(".match-frame").evaluateAll((all) => all.map((one) => one.getAttribute("d").match(/M[^M]+/g)));
+  assert.ok(frames.length >= 6, `${frames.length} frames: the test sees too little`);
+  for (const side of [0, 1]) {
+    const lines = frames.filter((_, k) => k % 2 === side).flat();
+    assert.deepEqual(lines.filter((line, k) => lines.indexOf(line) !== k), []);
+  }
 });
 
 onBoth("cell frames and weights are drawn where they are wanted", "#/compare?a=17&b=20", async (page) => {

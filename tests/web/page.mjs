@@ -4,8 +4,8 @@ import { spawn } from "node:child_process";
 import { chromium } from "playwright-core";
 
 // diml serve on a free port, and its address.
-export async function startServer(diml, more = [], environment = {}) {
-  const server = spawn(diml, ["serve", "gallery.diml", "--port", "0", ...more],
+export async function startServer(diml, more = [], environment = {}, gallery = "gallery.diml") {
+  const server = spawn(diml, ["serve", gallery, "--port", "0", ...more],
                        { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...environment } });
   const line = await new Promise((resolve, reject) => {
     server.stdout.once("data", (data) => resolve(String(data)));
@@ -31,6 +31,9 @@ export function startBrowser() {
 export async function visitor(browser, address, settings = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...settings });
   const page = await context.newPage();
+  // How many times slower than this machine: races show on slow ones.
+  const rate = Number(process.env.DIML_PAGE_SLOWER ?? 1);
+  if (rate > 1) await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate });
   const complaints = [];
   page.on("console", (message) => complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(String(error)));

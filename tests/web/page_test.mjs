@@ -10,6 +10,7 @@ import "./search_tests.mjs";
 import "./compare_tests.mjs";
 import "./gallery_tests.mjs";
 import "./look_tests.mjs";
+import "./redraw_tests.mjs";
 import "./rights_tests.mjs";
 
 before(async () => {

@@ -73,7 +73,7 @@ for (const [size, look] of sizes) {
     return withServer(["--token-file", "tokens.txt"], {}, look, async (page, address) => {
       const enter = async (token) => {
         await page.goto(`${address}#/gallery`);
-        await page.locator("#token input").fill(token);
+        await page.locator("#token [name=token]").fill(token);
         await page.keyboard.press("Enter");
         await page.waitForFunction(() => [...document.querySelectorAll(".card img")].some((image) => image.naturalWidth > 0));
       };

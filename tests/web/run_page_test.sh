@@ -21,7 +21,7 @@ if [ ! -f node_modules/playwright-core/package.json ]; then
   npm ci --silent --no-audit --no-fund >npm.log 2>&1 || skip "npm cannot fetch playwright-core: $(tail -n 1 npm.log)"
 fi
 
-rm -rf critters gallery.diml profile screenshots
+rm -rf critters gallery.diml own-*.diml screenshots
 mkdir screenshots
 "$diml" critters --out critters --classes 12 --images-per-class 8 >/dev/null
 "$diml" weights create small --out small.safetensors >/dev/null

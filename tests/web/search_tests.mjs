@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { post } from "./page.mjs";
-import { asDropped, at, dropAnywhere, four, numbers, onBoth, photo, shot } from "./setup.mjs";
+import { arrows, asDropped, at, dropAnywhere, four, numbers, onBoth, photo, shot } from "./setup.mjs";
 
 // What people do most works on both screens.
 onBoth("from the gallery to a search to a comparison, by clicks", "", async (page, look, size) => {
@@ -104,7 +104,7 @@ onBoth("a dropped photo survives a reload, and drops are taken anywhere", "", as
   await page.locator(".score-row").waitFor();
   assert.equal(await page.locator(".score-row .number").textContent(), score);
   assert.deepEqual(await numbers(page.locator(".slot .path")), ["003.Critter/critter_000018.jpg", "target.jpg"]);
-  assert.equal(await page.locator(".match-arrow").count(), 3);
+  assert.equal(await arrows(page), 3);
 });
 
 onBoth("a sign shows within 100 ms that an answer is awaited", "#/gallery", async (page) => {
