@@ -14,6 +14,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::string& path() const { return path_; }  // absolute
+  void keep() { path_.clear(); }             // it is not removed: for what must not be lost
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:
