@@ -34,4 +34,11 @@ TemporaryFolder::~TemporaryFolder() {
   }
 }
 
+bool is_empty_folder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  return fs::is_directory(path, failed) &&
+         fs::directory_iterator(path, failed) == fs::directory_iterator() && !failed;
+}
+
 }  // namespace diml

@@ -21,4 +21,8 @@ class TemporaryFolder {
   std::string path_;
 };
 
+// Whether it is a folder without anything in it. (std::filesystem::is_empty() ends the process where
+// there is no memory.)
+bool is_empty_folder(const std::string& path);
+
 }  // namespace diml

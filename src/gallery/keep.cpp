@@ -147,9 +147,8 @@ Workshop::Workshop(const std::string& place) : Workshop(place, false) {}
 Workshop Workshop::for_replacing(const std::string& place) { return {place, true}; }
 
 Workshop::Workshop(const std::string& place, bool replaces) : place_(without_slash(place)) {
-  std::error_code unknown;
-  const bool empty = fs::is_directory(place_, unknown) && fs::is_empty(place_, unknown);
-  if (is_there(place_) && !empty && !(replaces && is_there(place_ + "/data.mdb"))) {
+  if (is_there(place_) && !is_empty_folder(place_) &&
+      !(replaces && is_there(place_ + "/data.mdb"))) {
     throw Error(ErrorKind::conflict,
                 place_ + ": exists: name a folder that is empty or does not exist");
   }

@@ -48,6 +48,14 @@ Error replaced_error(const std::string& folder) {
           "reopen"};
 }
 
+Error failed_error(const std::string& folder) {
+  return {ErrorKind::out_of_resources,
+          folder +
+              ": a write failed on its disk, see the system's log: open it again; everything "
+              "that was written before is kept",
+          "reopen"};
+}
+
 Error lmdb_error(int code, const std::string& folder, StoreAccess access, bool is_open) {
   using enum ErrorKind;
   const std::string file = folder + "/data.mdb";
@@ -85,9 +93,10 @@ Error lmdb_error(int code, const std::string& folder, StoreAccess access, bool i
                   remedy_of_damage(folder)};
     case MDB_VERSION_MISMATCH:
       return {unsupported, file + ": is not a gallery of this version of diml: build a new one"};
+    case MDB_PANIC:
+      return failed_error(folder);
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
-    case MDB_PANIC:
     case MDB_BAD_TXN:
       return {damaged, file + ": is damaged" + remedy_of_damage(folder)};
     default:  // LMDB's own codes are negative

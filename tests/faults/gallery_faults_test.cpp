@@ -112,7 +112,7 @@ class GalleryFaults : public GalleryFolder {
   void run(const Sweep& sweep, Call call, long count) const {
     const auto& [action, place, before, after, names_after, holds] = sweep;
     const bool all = std::getenv("DIML_FAULTS") != nullptr;
-    for (long n = 0;; n += all ? 1 : 1 + n / 6) {
+    for (long n = 0;; n += all ? 1 : 1 + n / 3) {
       SCOPED_TRACE("call " + std::to_string(static_cast<int>(call)) + ", after " +
                    std::to_string(n) + (count == 1 ? "" : " and all that follow"));
       put_back();
