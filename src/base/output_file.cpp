@@ -34,8 +34,10 @@ void make_folder(const std::string& path) {
 void sync_folder_of(const std::string& path) {
   const int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;
-  ::fsync(folder);
+  const int code = ::fsync(folder) == 0 ? 0 : errno;
   ::close(folder);
+  if (code == 0 || code == EINVAL || code == ENOTSUP || code == EROFS) return;
+  throw system_error(path + ": is in its place, but its folder cannot be synced to disk", code);
 }
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {

@@ -1,6 +1,7 @@
 #include "base/temporary_folder.h"
 
 #include <cerrno>
+#include <exception>
 #include <filesystem>
 
 #include <stdlib.h>
@@ -25,8 +26,19 @@ TemporaryFolder::TemporaryFolder(const std::string& parent) {
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+  if (path_.empty()) return;
+  try {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  } catch (const std::exception&) {  // without memory it stays
+  }
+}
+
+bool is_empty_folder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  return fs::is_directory(path, failed) &&
+         fs::directory_iterator(path, failed) == fs::directory_iterator() && !failed;
 }
 
 }  // namespace diml

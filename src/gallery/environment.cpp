@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 // read. If the system refuses, half of it is tried, and so on.
 constexpr std::size_t kMostAddresses = std::size_t{1} << 40;
 constexpr std::size_t kFewestAddresses = std::size_t{1} << 30;
+constexpr auto kForOthers = std::chrono::seconds(5);
 constexpr off_t kLockBytes = 65536;  // enough for the table of readers
 constexpr std::array<const char*, kTables> kTableNames = {"about", "items", "globals", "paths",
                                                           "changes"};
@@ -62,6 +63,7 @@ struct Registry {
   struct Entry {
     std::weak_ptr<Environment> environment;
     std::optional<FileId> lock;
+    std::shared_ptr<const std::atomic<bool>> failed;  // see Environment::failed_
   };
   std::mutex mutex;
   std::condition_variable closed;
@@ -78,17 +80,22 @@ Registry& registry() {
 std::shared_ptr<Environment> Environment::open(const std::string& folder, StoreAccess access,
                                                Wanted wanted) {
   Registry& all = registry();
-  std::shared_ptr<Environment> found;  // outlives the lock, which its destructor takes
+  // These outlive the lock, which the destructor takes.
+  std::unique_ptr<Environment> made;
+  std::shared_ptr<Environment> found;
   std::unique_lock lock(all.mutex);
   const std::optional<FileId> data = id_of(folder + "/data.mdb");
   const std::optional<FileId> locks = id_of(folder + "/lock.mdb");
-  // Closing a file drops the locks that this process has on it, also those of another opening.
-  all.closed.wait(lock, [&] {
+  // Closing a file drops the locks that this process has on it, also those of another opening. One
+  // that has failed is closed when the calls that use it have ended.
+  const bool settled = all.closed.wait_for(lock, kForOthers, [&] {
     const auto known = data ? all.open.find(*data) : all.open.end();
     if (known == all.open.end()) return true;
+    if (*known->second.failed) return false;
     found = known->second.environment.lock();
     return found != nullptr;
   });
+  if (!settled) throw failed_error(folder);
   if (found) {
     if (access == StoreAccess::write && found->access() == StoreAccess::read) {
       throw Error(ErrorKind::conflict,
@@ -105,13 +112,14 @@ std::shared_ptr<Environment> Environment::open(const std::string& folder, StoreA
                 "reopen");
   }
   // The constructor is private, so that a file is never opened twice.
-  found.reset(new Environment(folder, access, wanted));
-  all.open[found->id_] = {found, id_of(folder + "/lock.mdb")};
+  made.reset(new Environment(folder, access, wanted));
+  found = std::move(made);
+  all.open[found->id_] = {found, id_of(folder + "/lock.mdb"), found->failed_};
   return found;
 }
 
 Environment::Environment(std::string folder, StoreAccess access, Wanted wanted)
-    : folder_(std::move(folder)), access_(access) {
+    : folder_(std::move(folder)), data_file_(folder_ + "/data.mdb"), access_(access) {
   try {
     if (wanted == Wanted::existing) expect_whole_head();
     open_file();
@@ -234,13 +242,17 @@ void Environment::begin_writing() const {
   if (is_unchanged(state_in_place(), seen_)) writing_ = true;
 }
 
-void Environment::end_writing(std::uint64_t state) const {
+// What was written is written: this does not fail.
+void Environment::end_writing(std::uint64_t state) const noexcept {
   const std::lock_guard lock(mutex_);
   if (!writing_) return;
   writing_ = false;
   struct stat now {};
   if (::stat(data_file().c_str(), &now) == 0) seen_ = now;
-  if (state != 0) whole_.insert(state);
+  try {
+    if (state != 0) whole_.insert(state);
+  } catch (const std::bad_alloc&) {  // its pages will be looked at once more
+  }
 }
 
 std::string Environment::fault_of_pages(std::uint64_t state, WalkDepth depth) const {
@@ -313,6 +325,7 @@ void Environment::open_tables(Wanted wanted) {
 }
 
 void Environment::check(int code) const {
+  if (code == MDB_PANIC) *failed_ = true;
   if (code != 0) throw lmdb_error(code, folder_, access_, is_open_);
 }
 

@@ -56,7 +56,7 @@ class Environment {
   bool has(Table table) const { return table != Table::changes || has_changes_; }
   // Whether writers know of the readers of this process; false where lock.mdb cannot be written.
   bool locks() const { return locks_; }
-  std::string data_file() const { return folder_ + "/data.mdb"; }
+  const std::string& data_file() const { return data_file_; }
   SlowSums& slow_sums(Table table) const { return slow_sums_[static_cast<std::size_t>(table)]; }
 
   // Throws where the folder holds another file than the one that is open here.
@@ -82,7 +82,7 @@ class Environment {
   // Around each writing transaction, so that its own writing is not taken for that of others.
   // state: what was committed; 0 for nothing.
   void begin_writing() const;
-  void end_writing(std::uint64_t state) const;
+  void end_writing(std::uint64_t state) const noexcept;
 
   // On an error code, throws with the folder's name and the remedy.
   void check(int code) const;
@@ -99,6 +99,9 @@ class Environment {
   struct stat state_in_place() const;
 
   std::string folder_;
+  std::string data_file_;
+  // A write of LMDB's own pages has failed: it takes no more calls until it is opened again.
+  const std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
   StoreAccess access_;
   MDB_env* env_ = nullptr;
   MDB_dbi tables_[kTables] = {};

@@ -144,9 +144,8 @@ Workshop::Workshop(const std::string& place) : Workshop(place, false) {}
 Workshop Workshop::for_replacing(const std::string& place) { return {place, true}; }
 
 Workshop::Workshop(const std::string& place, bool replaces) : place_(without_slash(place)) {
-  std::error_code unknown;
-  const bool empty = fs::is_directory(place_, unknown) && fs::is_empty(place_, unknown);
-  if (is_there(place_) && !empty && !(replaces && is_there(place_ + "/data.mdb"))) {
+  if (is_there(place_) && !is_empty_folder(place_) &&
+      !(replaces && is_there(place_ + "/data.mdb"))) {
     throw Error(ErrorKind::conflict,
                 place_ + ": exists: name a folder that is empty or does not exist");
   }
@@ -183,20 +182,45 @@ void Workshop::put_in_place() const {
   sync_folder_of(place_);
 }
 
+// The old gallery cannot go where it should: it stays where it is, and is not removed.
+void Workshop::leave(const std::string& old, int code) const {
+  folder_->keep();
+  throw with_context(system_error(place_ + ": cannot be replaced", code), "",
+                     ": the gallery that was there is now " + old);
+}
+
 void Workshop::exchange() const {
-  const int code =
-      ::renameat2(AT_FDCWD, gallery_.c_str(), AT_FDCWD, place_.c_str(), RENAME_EXCHANGE);
-  if (code != 0 && (errno == EINVAL || errno == ENOSYS)) {  // a file system that cannot
-    const std::string aside = gallery_ + ".aside";
-    if (::rename(place_.c_str(), aside.c_str()) != 0 ||
-        ::rename(gallery_.c_str(), place_.c_str()) != 0) {
-      const int why = errno;
-      ::rename(aside.c_str(), place_.c_str());
-      throw system_error(place_ + ": cannot be replaced", why);
+  if (::renameat2(AT_FDCWD, gallery_.c_str(), AT_FDCWD, place_.c_str(), RENAME_EXCHANGE) == 0) {
+    return;
+  }
+  const auto refuse = [&](int code) { throw system_error(place_ + ": cannot be replaced", code); };
+  if (errno != EINVAL && errno != ENOSYS) refuse(errno);
+  // A file system that cannot exchange two folders.
+  const std::string aside = gallery_ + ".aside";
+  if (::rename(place_.c_str(), aside.c_str()) != 0) refuse(errno);
+  if (::rename(gallery_.c_str(), place_.c_str()) != 0) {
+    const int code = errno;
+    if (::rename(aside.c_str(), place_.c_str()) != 0) leave(aside, code);
+    refuse(code);
+  }
+  if (::rename(aside.c_str(), gallery_.c_str()) != 0) leave(aside, errno);
+}
+
+void Workshop::replace() const {
+  exchange();
+  sync_folder_of(place_);
+}
+
+void Workshop::replace(const std::string& kept) const {
+  exchange();
+  if (::rename(gallery_.c_str(), kept.c_str()) != 0) {
+    const int code = errno;
+    try {
+      exchange();
+    } catch (...) {
+      leave(gallery_, code);
     }
-    ::rename(aside.c_str(), gallery_.c_str());
-  } else if (code != 0) {
-    throw system_error(place_ + ": cannot be replaced", errno);
+    throw system_error(kept + ": cannot be made, so " + place_ + " stays as it is", code);
   }
   sync_folder_of(place_);
 }
@@ -225,14 +249,10 @@ GalleryCopy restore_gallery(const std::string& backup, const std::string& folder
     workshop.put_in_place();
     return copy;
   }
-  workshop.exchange();
   const std::string name = without_slash(folder) + ".replaced";
   copy.replaced = name;
   for (int k = 2; is_there(copy.replaced); ++k) copy.replaced = name + "-" + std::to_string(k);
-  if (::rename(workshop.gallery().c_str(), copy.replaced.c_str()) != 0) {
-    throw system_error(copy.replaced + ": cannot be made", errno);
-  }
-  sync_folder_of(copy.replaced);
+  workshop.replace(copy.replaced);
   return copy;
 }
 
@@ -254,7 +274,7 @@ GalleryCopy compact_gallery(const std::string& folder, const Progress& progress)
   make_alike(workshop.gallery(), folder);
   copy_index(folder, workshop.gallery());
   GalleryCopy copy = workshop.verified(folder, {});
-  workshop.exchange();
+  workshop.replace();
   return copy;
 }
 

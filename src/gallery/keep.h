@@ -21,11 +21,15 @@ class Workshop {
   GalleryCopy verified(const std::string& says_of, const Progress& progress) const;
   // Gives it its name, which nothing has.
   void put_in_place() const;
-  // The same where another gallery has it, which then lies in gallery().
-  void exchange() const;
+  // The same where another gallery has it, which then lies in gallery() and is removed with it.
+  void replace() const;
+  // The same, and the other gallery gets the name `kept`.
+  void replace(const std::string& kept) const;
 
  private:
   Workshop(const std::string& place, bool replaces);
+  void exchange() const;
+  [[noreturn]] void leave(const std::string& old, int code) const;
 
   std::string place_;
   std::unique_ptr<TemporaryFolder> folder_;

@@ -47,6 +47,14 @@ Error replaced_error(const std::string& folder) {
           "reopen"};
 }
 
+Error failed_error(const std::string& folder) {
+  return {ErrorKind::out_of_resources,
+          folder +
+              ": a write failed on its disk, see the system's log: open it again; everything "
+              "that was written before is kept",
+          "reopen"};
+}
+
 Error lmdb_error(int code, const std::string& folder, StoreAccess access, bool is_open) {
   using enum ErrorKind;
   const std::string file = folder + "/data.mdb";
@@ -83,9 +91,10 @@ Error lmdb_error(int code, const std::string& folder, StoreAccess access, bool i
           file + ": is not a gallery of this version of diml, or its first pages are damaged");
     case MDB_VERSION_MISMATCH:
       return {unsupported, file + ": is not a gallery of this version of diml: build a new one"};
+    case MDB_PANIC:
+      return failed_error(folder);
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
-    case MDB_PANIC:
     case MDB_BAD_TXN:
       return damaged_error(file + ": is damaged");
     default:  // LMDB's own codes are negative

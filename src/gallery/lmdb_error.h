@@ -18,6 +18,10 @@ Error lmdb_error(int code, const std::string& folder, StoreAccess access, bool i
 // gallery again; the parameter "reopen" says so.
 Error replaced_error(const std::string& folder);
 
+// A write into LMDB's own pages failed: it answers nothing more until all who use it in this
+// process have closed it. The parameter is "reopen", too.
+Error failed_error(const std::string& folder);
+
 constexpr unsigned kMostReaders = 1022;
 
 }  // namespace diml::gallery

@@ -5,7 +5,10 @@
 #include <filesystem>
 #include <unordered_set>
 
+#include <unistd.h>
+
 #include "base/system_error.h"
+#include "base/temporary_folder.h"
 #include "diml/error.h"
 #include "diml/gallery.h"
 #include "lmdb_error.h"
@@ -116,7 +119,7 @@ std::shared_ptr<Environment> made_environment(const std::string& folder, const G
 
 bool is_empty_or_absent(const std::string& folder) {
   std::error_code failed;
-  return !fs::exists(folder, failed) || (fs::is_directory(folder, failed) && fs::is_empty(folder));
+  return !fs::exists(folder, failed) || is_empty_folder(folder);
 }
 
 }  // namespace
@@ -140,11 +143,14 @@ std::shared_ptr<LmdbStore> LmdbStore::create(const std::string& folder, const Gr
   }
   const bool made = fs::create_directory(folder, failed);
   if (failed) throw system_error(folder + ": cannot be made", failed);
+  const std::string data = folder + "/data.mdb";
+  const std::string lock = folder + "/lock.mdb";
   try {
     return std::make_shared<LmdbStore>(made_environment(folder, format), format);
-  } catch (...) {  // for example a full disk: the incomplete gallery is removed
-    for (const char* name : {"/data.mdb", "/lock.mdb"}) fs::remove(folder + name, failed);
-    if (made) fs::remove(folder, failed);
+  } catch (...) {  // a full disk, no memory: the incomplete gallery is removed without either
+    ::unlink(data.c_str());
+    ::unlink(lock.c_str());
+    if (made) ::rmdir(folder.c_str());
     throw;
   }
 }

@@ -4,13 +4,12 @@
 #include <random>
 #include <sstream>
 
-#include <nlohmann/json.hpp>
-
 #include "base/label_words.h"
 #include "base/sha256.h"
 #include "checksum.h"
 #include "diml/error.h"
 #include "lmdb_error.h"
+#include "search/json_tree.h"
 
 namespace diml::gallery {
 namespace {
@@ -45,6 +44,11 @@ Number number_at(const std::byte* bytes) {
 
 void append_bytes(std::vector<std::byte>& record, Bytes bytes) {
   record.insert(record.end(), bytes.begin(), bytes.end());
+}
+
+// A tree of JSON would need memory to be freed: see JsonTree.
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::uint64_t slow_checksum(Bytes key, Bytes rest) {
@@ -267,24 +271,28 @@ std::uint64_t new_birth() {
 
 std::vector<std::byte> encode(Bytes key, const Description& description) {
   const GridFormat& format = description.format;
-  const Json json = {{"format", description.version},
-                     {"cells_per_grid", format.cells_per_grid},
-                     {"dim", format.dim},
-                     {"type", name_of(format.type)},
-                     {"embedding", format.embedding},
-                     {"model", format.model},
-                     {"birth", description.birth}};
+  std::string embedding;
+  for (const auto& [name, value] : format.embedding) {
+    embedding += (embedding.empty() ? "" : ",") + quoted(name) + ":" + quoted(value);
+  }
+  const std::string json = "{\"birth\":" + std::to_string(description.birth) +
+                           ",\"cells_per_grid\":" + std::to_string(format.cells_per_grid) +
+                           ",\"dim\":" + std::to_string(format.dim) + ",\"embedding\":{" +
+                           embedding + "},\"format\":" + std::to_string(description.version) +
+                           ",\"model\":" + quoted(format.model) +
+                           ",\"type\":" + quoted(name_of(format.type)) + "}";
   std::vector<std::byte> record(kChecksum);
-  append_bytes(record, bytes_of(json.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  append_bytes(record, bytes_of(json));
   // An older diml must understand enough of it to say that it is older.
   put_number(record, 0, slow_checksum(key, Bytes(record).subspan(kChecksum)));
   return record;
 }
 
 Description decode_description(Bytes record, const std::string& folder) {
-  const Json json = is_intact(Table::about, bytes_of(kDescription), record)
-                        ? Json::parse(text_of(record.subspan(kChecksum)), nullptr, false)
-                        : Json();
+  const JsonTree tree = is_intact(Table::about, bytes_of(kDescription), record)
+                            ? JsonTree::parse_or_discard(text_of(record.subspan(kChecksum)))
+                            : JsonTree();
+  const Json& json = tree.root();
   if (json.is_object() && json.value("format", 0) > kFormatVersion) {
     throw Error(ErrorKind::unsupported, folder + ": was made by a later diml, in format " +
                                             json.at("format").dump() + ", this one supports " +
@@ -300,7 +308,9 @@ Description decode_description(Bytes record, const std::string& folder) {
     description.format.model = json.at("model").get<std::string>();
     description.birth = json.at("birth").get<std::uint64_t>();
     check_grid_shape(description.format.cells_per_grid, description.format.dim);
-  } catch (const std::exception&) {  // whatever it is, this is what to do
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {  // whatever else it is, this is what to do
     throw damaged_error(folder + ": its description is damaged");
   }
   return description;

@@ -69,7 +69,14 @@ class LaterSnapshot final : public GridSnapshot {
   std::uint64_t before_;
 };
 
-bool is_of_replaced(const Error& error) { return std::string(error.parameter()) == "reopen"; }
+bool is_of_replaced(const Error& error) { return std::string_view(error.parameter()) == "reopen"; }
+
+Error opened_again() {
+  return {ErrorKind::out_of_resources,
+          "the gallery's folder was replaced, or its disk failed, and it has been opened again: "
+          "repeat the request",
+          "reopen"};
+}
 
 }  // namespace
 
@@ -78,52 +85,60 @@ ReopeningStore::ReopeningStore(std::shared_ptr<GridStore> store, Open open)
 
 ReopeningStore::Current ReopeningStore::current() const {
   const std::lock_guard lock(mutex_);
-  return current_;
+  if (current_.store) return current_;
+  open_again();
+  throw opened_again();
 }
 
 void ReopeningStore::with_store(const std::function<void(GridStore& store)>& call) const {
-  const Current now = current();
+  Current now = current();
   try {
     call(*now.store);
   } catch (const Error& error) {
     if (!is_of_replaced(error)) throw;
-    reopen(now);
+    reopen(std::move(now));
   }
 }
 
-void ReopeningStore::reopen(const Current& replaced) const {
+// Where its disk failed, the old one must be closed first, by all who use it.
+void ReopeningStore::reopen(Current replaced) const {
+  replaced.store.reset();
   const std::lock_guard lock(mutex_);
-  if (current_.store == replaced.store) {
-    std::shared_ptr<GridStore> fresh;
-    try {
-      fresh = open_();
-      expect_same_embedding(format_, fresh->format(), "the new one");
-      if (fresh->format().type != format_.type) throw Error("another type of cells");
-    } catch (const Error&) {
-      throw Error(ErrorKind::out_of_resources,
-                  "the gallery's folder was moved, and there is no gallery of this kind in its "
-                  "place: put one there, or start the server again",
-                  "reopen");
-    }
-    current_ = {std::move(fresh), latest_ + 1};
+  if (current_.opening == replaced.opening) {
+    current_.store.reset();
+    open_again();
   }
-  throw Error(ErrorKind::out_of_resources,
-              "the gallery's folder was replaced and has been opened again: repeat the request",
-              "reopen");
+  throw opened_again();
+}
+
+void ReopeningStore::open_again() const {
+  std::shared_ptr<GridStore> fresh;
+  try {
+    fresh = open_();
+    expect_same_embedding(format_, fresh->format(), "the new one");
+    if (fresh->format().type != format_.type) throw Error("another type of cells");
+  } catch (const Error&) {
+    throw Error(ErrorKind::out_of_resources,
+                "the gallery's folder was moved, or its disk fails, and there is no gallery of "
+                "this kind in its place: put one there, or start the server again",
+                "reopen");
+  }
+  current_ = {std::move(fresh), latest_ + 1, current_.opening + 1};
 }
 
 std::unique_ptr<GridSnapshot> ReopeningStore::snapshot() const {
   std::unique_ptr<GridSnapshot> made;
-  const Current now = current();
+  Current now = current();
   try {
     made = std::make_unique<LaterSnapshot>(now.store->snapshot(), now.store, now.before);
   } catch (const Error& error) {
     if (!is_of_replaced(error)) throw;
-    reopen(now);
+    reopen(std::move(now));
   }
   const std::uint64_t revision = made->revision();
-  const std::lock_guard lock(mutex_);
-  latest_ = std::max(latest_, revision);
+  std::uint64_t latest = latest_;
+  while (latest < revision && !latest_.compare_exchange_weak(latest, revision)) {
+  }
   return made;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,10 +12,11 @@
 
 namespace diml::gallery {
 
-// A store that opens itself again where its folder was moved or replaced (errors whose parameter is
-// "reopen"): the call that notices it changes nothing and throws out_of_resources; the next one
-// works, on what is there now. Revisions go on from those of the old folder, and nothing is known
-// of the changes between, so that users of the store read everything again.
+// A store that opens itself again where its folder was moved or replaced, or where its disk failed
+// (errors whose parameter is "reopen"): the call that notices it changes nothing and throws
+// out_of_resources; the next one works, on what is there now. Revisions go on from those of the old
+// folder, and nothing is known of the changes between, so that users of the store read everything
+// again.
 class ReopeningStore final : public GridStore {
  public:
   using Open = std::function<std::shared_ptr<GridStore>()>;
@@ -38,17 +40,19 @@ class ReopeningStore final : public GridStore {
  private:
   struct Current {
     std::shared_ptr<GridStore> store;
-    std::uint64_t before = 0;  // is added to its revisions
+    std::uint64_t before = 0;   // is added to its revisions
+    std::uint64_t opening = 0;  // how often it was opened again
   };
   Current current() const;
-  void reopen(const Current& replaced) const;
+  [[noreturn]] void reopen(Current replaced) const;
+  void open_again() const;
 
   const std::string name_;
   const GridFormat format_;
   const Open open_;
   mutable std::mutex mutex_;  // guards the members below
-  mutable Current current_;
-  mutable std::uint64_t latest_ = 0;  // revision that anybody has seen
+  mutable Current current_;   // without a store where it could not be opened again
+  mutable std::atomic<std::uint64_t> latest_{0};  // revision that anybody has seen
 };
 
 }  // namespace diml::gallery

@@ -2,9 +2,12 @@
 
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs it first
+#include <new>
 #include <string>
 
 #include <jpeglib.h>
+
+#include <jerror.h>  // needs jpeglib.h
 
 #include "diml/error.h"
 
@@ -28,13 +31,16 @@ class JpegErrors {
   [[noreturn]] static void stop_because(j_common_ptr info, const char* why) {
     auto* handler = reinterpret_cast<Handler*>(info->err);
     std::snprintf(handler->message, sizeof handler->message, "%s", why);
+    info->err->msg_code = 0;
     std::longjmp(handler->back, 1);
   }
 
   // If libjpeg stops the step, throws with libjpeg's message.
   template <class Step>
   void run(Step step) {
-    if (!ran(step)) throw Error(std::string("JPEG: ") + handler_.message);
+    if (ran(step)) return;
+    if (handler_.manager.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();  // not its fault
+    throw Error(std::string("JPEG: ") + handler_.message);
   }
 
  private:

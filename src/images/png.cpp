@@ -25,6 +25,7 @@ struct Memory {
   std::size_t most = 0;
   std::size_t taken = 0;
   bool is_over = false;
+  bool has_ended = false;  // the system gave none
 };
 
 // In front of each block: its size.
@@ -37,7 +38,10 @@ png_voidp allocate(png_structp png, png_alloc_size_t size) {
     return nullptr;
   }
   auto* block = static_cast<std::byte*>(std::malloc(size + kPrefix));
-  if (block == nullptr) return nullptr;
+  if (block == nullptr) {
+    memory->has_ended = true;
+    return nullptr;
+  }
   std::memcpy(block, &size, sizeof size);
   memory->taken += size;
   return block + kPrefix;
@@ -137,6 +141,7 @@ class Reader {
 
   [[noreturn]] void fail() const {
     if (memory_.is_over) refuse_memory("PNG");
+    if (memory_.has_ended) throw std::bad_alloc();
     throw Error(std::string("damaged PNG: ") + source_.message);
   }
 

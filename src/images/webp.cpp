@@ -1,4 +1,5 @@
 #include <cstring>
+#include <new>
 
 #include <webp/decode.h>
 
@@ -50,10 +51,16 @@ Decoded decode_webp(Bytes bytes, std::size_t most_pixels) {
   const std::size_t h = static_cast<std::size_t>(height);
   check_size(w, h, most_pixels);
   Decoded decoded{{w, h, std::vector<std::uint8_t>(w * h * 3)}, orientation_of(bytes)};
-  if (!WebPDecodeRGBInto(bytes.data(), bytes.size(), decoded.image.pixels.data(),
-                         decoded.image.pixels.size(), 3 * width)) {
-    throw Error("damaged WebP");
+  WebPDecoderConfig config;
+  if (!WebPInitDecoderConfig(&config)) {
+    throw Error(ErrorKind::unsupported, "WebP: libwebp is another version than this was built for");
   }
+  config.output.colorspace = MODE_RGB;
+  config.output.is_external_memory = 1;
+  config.output.u.RGBA = {decoded.image.pixels.data(), 3 * width, decoded.image.pixels.size()};
+  const VP8StatusCode status = WebPDecode(bytes.data(), bytes.size(), &config);
+  if (status == VP8_STATUS_OUT_OF_MEMORY) throw std::bad_alloc();
+  if (status != VP8_STATUS_OK) throw Error("damaged WebP");
   return decoded;
 }
 

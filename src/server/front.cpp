@@ -221,12 +221,12 @@ void Front::refuse(std::unique_ptr<Visit> visit) {
   visit->place = Visit::Place::none;
   visit->seat.reset();
   visit->exchange.reset();
-  if (refused_ >= most_refused_ || phase_ != Phase::open) return;
+  if (refused_.total() >= most_refused_ || phase_ != Phase::open) return;
+  visit->seat = refused_.seat(visit->party);
   (void)visit->connection.write(why);
   visit->connection.end_writing();
   visit->stage = Visit::Stage::leaving;
   visit->deadline = after(kRefusedLinger);
-  ++refused_;
   put(std::move(visit));
 }
 
@@ -298,10 +298,7 @@ void Front::drop_rest(std::unique_ptr<Visit> visit) {
   const std::size_t bytes = visit->connection.unread().size();
   visit->connection.take(bytes);
   visit->dropped += bytes;
-  if (got == Connection::Got::end || visit->dropped > kDropped) {
-    if (visit->place == Visit::Place::none) --refused_;
-    return;
-  }
+  if (got == Connection::Got::end || visit->dropped > kDropped) return;
   put(std::move(visit));
 }
 
@@ -357,8 +354,8 @@ void Front::overdue(std::unique_ptr<Visit> visit) {
       return owner_.answer(std::move(visit));
     case Visit::Stage::sending:
       return owner_.sent(*visit);
-    default:
-      if (visit->place == Visit::Place::none) --refused_;
+    default:  // it is closed
+      return;
   }
 }
 

@@ -99,10 +99,10 @@ class Front {
   std::size_t most_refused_;
   Guests guests_;
   Guests reserve_;
+  Guests refused_;   // that are leaving
   int events_ = -1;  // epoll
   int wake_ = -1;
   std::uint64_t next_id_ = 2;  // 0: the listener, 1: wake_
-  std::size_t refused_ = 0;    // that are leaving
   bool is_listening_ = false;
   Clock::time_point pause_until_{};
   Clock::time_point looked_{};

@@ -58,14 +58,15 @@ WriteLane::~WriteLane() {
 void WriteLane::run_task(const Patience& patience, std::function<void()> work) {
   const auto task = std::make_shared<Task>();
   task->work = std::move(work);
+  // Made before the change waits: afterwards nothing may throw.
+  const Patience shorter{std::min(patience.deadline, after(seconds_)), patience.client_is_gone,
+                         patience.server_ends};
   std::unique_lock lock(state_->mutex);
   if (state_->line.size() >= state_->most_waiting) {
     throw Refusal(kBusy, "too many changes wait for the gallery: try again in a moment");
   }
   state_->line.push_back(task);
   state_->arrived.notify_one();
-  const Patience shorter{std::min(patience.deadline, after(seconds_)), patience.client_is_gone,
-                         patience.server_ends};
   const auto is_done = [&] { return task->state == Task::State::done; };
   Waited waited = wait_with(shorter, state_->changed, lock, is_done);
   // Who has left before its turn changes nothing; what is under way is waited for.

@@ -303,5 +303,99 @@ TEST_F(HostileNames, OfComparedPhotosAreInTheirFiguresAndPages) {
   EXPECT_TRUE(is_utf8(bytes_of(at("g.html"))));
 }
 
+// Each command, with names of its own files and folders that are hostile: what it prints is clean,
+// and what it is told to write has that name, byte for byte.
+TEST_F(HostileNames, OfWhatACommandReadsAndWrites) {
+  const std::string x = "\xe9\n\x1b[31m\"<b>";
+  const auto well = [&](const Arguments& arguments, const std::vector<std::string>& made = {}) {
+    const ProgramResult result = run(arguments);
+    SCOPED_TRACE(arguments[0] + " " + arguments[1]);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_TRUE(is_clean(result.out)) << result.out;
+    EXPECT_TRUE(is_clean(result.err)) << result.err;
+    for (const std::string& name : made) EXPECT_TRUE(fs::exists(at(name))) << shown(name);
+    return result.out;
+  };
+  const std::string model = x + ".safetensors";
+  const std::string data = x + ".d";
+  const std::string gallery = x + ".g";
+  const std::string rows = x + ".rows";
+  well({"weights", "create", "small", "--out", model}, {model});
+  well({"weights", "info", model});
+  well({"critters", "--out", data, "--classes", "4", "--images-per-class", "4", "--size", "64"},
+       {data});
+  const Arguments photos_there = {"--model", model, "--dataset", "critters", "--root", data};
+  const auto with = [&](Arguments begin, const Arguments& more) {
+    begin.insert(begin.end(), photos_there.begin(), photos_there.end());
+    begin.insert(begin.end(), more.begin(), more.end());
+    return begin;
+  };
+  well({"weights", "project", model, "--dim", "8", "--random", "--out", x + ".p.safetensors"},
+       {x + ".p.safetensors"});
+  well(with({"embed"}, {"--split", "all", "--out", x + ".e"}), {x + ".e.cells.npy"});
+  well(with({"evaluate"}, {"--rerank", "0", "--json", x + ".json"}), {x + ".json"});
+  EXPECT_TRUE(Json::accept(bytes_of(at(x + ".json"))));
+  well(with({"explain-eval"}, {"--split", "all", "--pairs", "4", "--json", x + ".why.json"}));
+  well({"generate", "--images", "12", "--classes", "3", "--grid", "2", "--dim", "8", "--out", rows},
+       {rows + ".cells.npy"});
+  well({"list", x + ".d"});
+
+  well(with({"index", "build", gallery}, {"--split", "all"}), {gallery + "/data.mdb"});
+  EXPECT_TRUE(Json::accept(well({"index", "info", gallery, "--json", "-"})));
+  well({"index", "verify", gallery});
+  well({"index", "export", gallery, "--out", x + ".out"}, {x + ".out.cells.npy"});
+  well({"index", "cache", gallery});
+  well({"index", "backup", gallery, x + ".b"}, {x + ".b/data.mdb"});
+  well({"index", "compact", gallery});
+  well({"index", "salvage", gallery, x + ".s"}, {x + ".s/data.mdb"});
+  well({"index", "restore", x + ".b", gallery}, {gallery + ".replaced"});
+  well({"search", gallery, "--id", "0", "--html", x + ".html", "--csv", x + ".csv"},
+       {x + ".html", x + ".csv"});
+}
+
+// What is not there is named in one line, by each command.
+TEST_F(HostileNames, OfWhatIsNotThereAreOneLine) {
+  const std::string none = "none/\xe9\n\x1b[31m";
+  const std::vector<Arguments> calls = {
+      {"match", "--cells", none, "--pairs", none, "--out", "s.npy"},
+      {"evaluate", "--cells", none, "--globals", none, "--labels", none},
+      {"evaluate", "--model", none, "--dataset", "folder", "--root", "photos"},
+      {"embed", "--model", none, "--images", "photos", "--out", "e"},
+      {"embed", "--model", "small.safetensors", "--images", none, "--out", "e"},
+      {"calibrate", "--model", none, "--dataset", "folder", "--root", "photos", "--out", "c"},
+      {"weights", "info", none},
+      {"weights", "import", none, "--out", "w.safetensors"},
+      {"explain", none, file(0), "--model", "small.safetensors", "--out", "x.html"},
+      {"explain-eval", "--model", "small.safetensors", "--dataset", "critters", "--root", none},
+      {"train", "--dataset", "folder", "--root", none, "--loss", "margin", "--out", "run"},
+      {"train", "--config", none},
+      {"experiments", "run", none, "--dataset", "folder", "--root", "photos"},
+      {"index", "build", "g", "--model", "small.safetensors", "--images", none},
+      {"index", "add", none, "--images", "photos"},
+      {"index", "sync", none, "photos"},
+      {"index", "remove", none, "--ids", "1"},
+      {"index", "info", none},
+      {"index", "verify", none},
+      {"index", "export", none, "--out", "out"},
+      {"index", "cache", none},
+      {"index", "backup", none, "b"},
+      {"index", "restore", none, "b"},
+      {"index", "compact", none},
+      {"index", "salvage", none, "b"},
+      {"search", none, "--id", "1"},
+      {"serve", none},
+      {"serve", "g", "--token-file", none},
+      {"bench", "gallery", none},
+  };
+  for (const Arguments& call : calls) {
+    SCOPED_TRACE(call[0] + " " + call[1]);
+    const ProgramResult result = run(call);
+    EXPECT_TRUE(result.exit_code == 1 || result.exit_code == 2) << result.exit_code;
+    EXPECT_EQ(lines_of(result.err), 1u) << result.err;
+    EXPECT_TRUE(is_clean(result.err)) << result.err;
+    EXPECT_TRUE(is_clean(result.out)) << result.out;
+  }
+}
+
 }  // namespace
 }  // namespace diml::test

@@ -73,10 +73,14 @@ void read_all(int out, std::string& out_text, int err, std::string& err_text) {
     const rlimit limit{settings.largest_file, settings.largest_file};
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(126);
   }
-  if (settings.most_memory > 0) {
-    const rlimit limit{settings.most_memory, settings.most_memory};
-    if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(126);
-  }
+  const auto limit_to = [](auto resource, std::size_t most) {
+    const rlimit limit{most, most};
+    if (most > 0 && ::setrlimit(resource, &limit) != 0) ::_exit(126);
+  };
+  limit_to(RLIMIT_AS, settings.most_memory);
+  limit_to(RLIMIT_DATA, settings.most_data);
+  limit_to(RLIMIT_NPROC, settings.most_threads);
+  limit_to(RLIMIT_NOFILE, settings.most_files);
   // Another user may not be able to walk to the program, but can run it.
   const int program = ::open(DIML_PROGRAM, O_RDONLY | O_CLOEXEC);
   if (settings.user != 0 && (::setgroups(0, nullptr) != 0 || ::setgid(settings.user) != 0 ||

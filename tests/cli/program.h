@@ -18,6 +18,9 @@ struct ProgramSettings {
   std::string standard_output = "";  // a device that takes it instead of ProgramResult::out
   std::size_t largest_file = 0;      // bytes after which writing a file fails; 0 for no limit
   std::size_t most_memory = 0;       // bytes of addresses; 0 for no limit
+  std::size_t most_data = 0;         // bytes that it may write to; 0 for no limit
+  std::size_t most_threads = 0;      // of its user, who is not root; 0 for no limit
+  std::size_t most_files = 0;        // that are open; 0 for no limit
   std::vector<std::string> environment = {};        // "NAME=value", added to this process's own
   unsigned user = 0;                                // whose rights it has; 0 for this process's own
   std::function<void(int process)> meanwhile = {};  // called while it runs

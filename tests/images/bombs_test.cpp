@@ -111,8 +111,9 @@ TEST_F(Bomb, PngWithALongBlockOfExif) {
   EXPECT_EQ(stopped(file.add_zero_rows(3).bytes()), "");
 }
 
-// A grey square, progressive, all coefficients zero.
-Bytes progressive(JDIMENSION side, int exif_blocks) {
+// A grey square, progressive, all coefficients zero, with blocks of APP<number> that begin so.
+Bytes progressive(JDIMENSION side, int blocks = 0, int number = 1,
+                  const std::string& begin = std::string("Exif\0\0", 6)) {
   const jpeg_scan_info scans[] = {{1, {0, 0, 0, 0}, 0, 0, 0, 0}, {1, {0, 0, 0, 0}, 1, 63, 0, 0}};
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
@@ -128,10 +129,10 @@ Bytes progressive(JDIMENSION side, int exif_blocks) {
   info.scan_info = scans;
   info.num_scans = 2;
   jpeg_start_compress(&info, TRUE);
-  const std::string exif = std::string("Exif\0\0", 6) + std::string(60'000, 'x');
-  for (int k = 0; k < exif_blocks; ++k) {
-    jpeg_write_marker(&info, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(exif.data()),
-                      static_cast<unsigned>(exif.size()));
+  const std::string block = begin + std::string(60'000, 'x');
+  for (int k = 0; k < blocks; ++k) {
+    jpeg_write_marker(&info, JPEG_APP0 + number, reinterpret_cast<const JOCTET*>(block.data()),
+                      static_cast<unsigned>(block.size()));
   }
   std::vector<JSAMPLE> row(side, 128);
   JSAMPROW rows = row.data();
@@ -158,15 +159,20 @@ Bytes with_size(Bytes file, int width, int height) {
 }
 
 TEST_F(Bomb, ProgressiveJpeg) {
-  const Bytes small = progressive(16, 0);
+  const Bytes small = progressive(16);
   expect_refused(with_size(small, 65'000, 65'000), "has 65000 x 65000 pixels");
   // What a picture of so many pixels may take: 16 bytes for each, and 32 MiB.
-  const Bytes large = progressive(1500, 0);
+  const Bytes large = progressive(1500);
   EXPECT_LT(large.size(), 100'000U);
   EXPECT_EQ(stopped(large, 16 * 1500 * 1500 + (std::size_t{40} << 20)), "");
 }
 
 TEST_F(Bomb, JpegOfManyBlocksOfExif) { EXPECT_EQ(stopped(progressive(16, 500)), ""); }
+
+TEST_F(Bomb, JpegOfManyProfiles) {
+  const std::string profile("ICC_PROFILE\0\1\xff", 14);
+  EXPECT_EQ(stopped(progressive(16, 500, 2, profile)), "");
+}
 
 std::string webp_of(const std::string& chunks) {
   return "RIFF" + little(4 + chunks.size(), 4) + "WEBP" + chunks;
@@ -196,6 +202,22 @@ TEST_F(Bomb, WebP) {
   expect_refused(
       bytes_of(webp_of(extended(16, 16, 0) + "VP8L" + little(header.size() + 1, 4) + header + "x")),
       "damaged WebP");
+}
+
+// Chunks that are no picture are passed over, however long they are.
+TEST_F(Bomb, WebPWithAProfileAndExif) {
+  if (!DIML_HAS_WEBP) GTEST_SKIP() << "built without WebP: no test here reads such a file";
+  const Bytes plain = golden_bytes("lossless.webp");
+  const Image picture = decode_image(plain);
+  const auto chunk = [](const char* name, std::size_t bytes) {
+    return name + little(bytes, 4) + std::string(bytes, 'x');
+  };
+  const std::string file =
+      webp_of(extended(static_cast<std::uint32_t>(picture.width),
+                       static_cast<std::uint32_t>(picture.height), 0x28) +
+              chunk("ICCP", 20'000'000) + std::string(plain.begin() + 12, plain.end()) +
+              chunk("EXIF", 20'000'000));
+  EXPECT_EQ(stopped(bytes_of(file)), "");
 }
 
 TEST_F(Bomb, Gif) {
@@ -252,6 +274,17 @@ TEST_F(Bomb, Tiff) {
   tiles.push_back({324, kLong, 200});
   tiles.push_back({325, kLong, 100});
   expect_refused(tiff(tiles, nothing), "TIFF");
+  // A profile that is longer than the file (tag 34675), and EXIF that points to itself (34665).
+  for (const std::array<std::uint32_t, 3>& more :
+       {std::array{34675U, 7U, 200U}, std::array{34665U, kLong, 8U}}) {
+    auto entries = strips(16, 1);
+    entries.push_back(more);
+    Bytes file = tiff(entries, nothing);
+    const std::string count = little(0x60000000, 4);
+    if (more[0] == 34675U) std::copy(count.begin(), count.end(), file.begin() + 10 + 12 * 9 + 4);
+    const std::string said = stopped(file);
+    EXPECT_TRUE(said.empty() || said.find("TIFF") != std::string::npos) << said;
+  }
   // Decompressors whose memory the file chooses.
   for (const std::uint32_t compression : {34925U, 50000U, 34887U, 50001U, 34661U}) {
     expect_refused(tiff(strips(16, compression), nothing),

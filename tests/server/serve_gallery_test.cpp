@@ -10,10 +10,8 @@
 #include <set>
 #include <thread>
 
-#include "cli/photo_folder.h"
-#include "diml/error.h"
 #include "diml/gallery.h"
-#include "server/http_client.h"
+#include "server/served_program.h"
 
 namespace diml::test {
 namespace {
@@ -21,58 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-class ServeGallery : public PhotoFolder {
- protected:
-  ServeGallery() {
-    run_well({"index", "build", "g", "--model", "small.safetensors", "--dataset", "critters",
-              "--root", "critters"});
-  }
-
-  // Serves g; the call gets the port and the process, which ends by `signal` afterwards.
-  ProgramResult served(const std::function<void(int port, int process)>& call,
-                       int signal = SIGTERM) const {
-    put_text("out.txt", "");
-    ProgramSettings settings;
-    settings.standard_output = at("out.txt");
-    settings.meanwhile = [&](int process) {
-      try {
-        call(port(), process);
-      } catch (const Error& error) {
-        ADD_FAILURE() << error.what();
-      }
-      ::kill(process, signal);
-    };
-    return run({"serve", "g", "--port", "0"}, settings);
-  }
-
-  int port() const {
-    const std::string here = "http://127.0.0.1:";
-    for (int wait = 0; wait < 800; ++wait) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(25));
-      const std::string text = bytes_of(at("out.txt"));
-      const std::size_t begin = text.find(here);
-      if (begin != std::string::npos && text.find("Ctrl-C") != std::string::npos) {
-        return std::stoi(text.substr(begin + here.size()));
-      }
-    }
-    throw Error("diml serve says no port");
-  }
-
-  HttpResult add(HttpClient& client, const std::string& name) const {
-    return client.post("/v1/items", {{"image", photo_, name, "image/jpeg"}});
-  }
-  static HttpResult search(HttpClient& client) {
-    return client.post("/v1/search", "{\"query\": 2}", "application/json");
-  }
-
-  std::string photo_ = bytes_of(at(photos()[0]));
-};
+using ServeGallery = ServedProgram;
 
 TEST_F(ServeGallery, OneThatIsPutInItsPlaceIsServedAndGetsTheChanges) {
   run_well({"index", "backup", "g", "other"});
   run_well({"index", "remove", "other", "--ids", "0,1,2,3"});
   const std::size_t before = open_gallery(at("g"))->snapshot()->size();
-  const ProgramResult result = served([&](int port, int) {
+  const ProgramResult result = served({}, [&](int port, int) {
     HttpClient client(port);
     EXPECT_EQ(add(client, "first.jpg")->status, 201);
     fs::rename(at("g"), at("away"));
@@ -99,7 +52,7 @@ TEST_F(ServeGallery, OneThatIsPutInItsPlaceIsServedAndGetsTheChanges) {
 
 TEST_F(ServeGallery, RestoringAndCompactingItCostARequestAndNoAnswerIsWrong) {
   run_well({"index", "backup", "g", "b"});
-  const ProgramResult result = served([&](int port, int) {
+  const ProgramResult result = served({}, [&](int port, int) {
     HttpClient client(port);
     EXPECT_EQ(add(client, "first.jpg")->status, 201);
     run_well({"index", "compact", "g"});
@@ -119,7 +72,7 @@ TEST_F(ServeGallery, RestoringAndCompactingItCostARequestAndNoAnswerIsWrong) {
 
 TEST_F(ServeGallery, WhatIsDamagedMeanwhileIsAnErrorUntilABackupIsRestored) {
   run_well({"index", "backup", "g", "b"});
-  const ProgramResult result = served([&](int port, int) {
+  const ProgramResult result = served({}, [&](int port, int) {
     HttpClient client(port);
     const std::string right = search(client)->body;
     std::string bytes = bytes_of(at("g/data.mdb"));
@@ -151,7 +104,7 @@ TEST_F(ServeGallery, OfADamagedOneEveryAnswerIsRightOrAnError) {
   const char* wanted = std::getenv("DIML_FLIPS");
   const int flips = wanted != nullptr ? std::max(6, std::atoi(wanted) / 100) : 6;
   std::string right;
-  served([&](int port, int) {
+  served({}, [&](int port, int) {
     HttpClient client(port);
     right = Json::parse(search(client)->body).at("hits").dump();
   });
@@ -170,7 +123,7 @@ TEST_F(ServeGallery, OfADamagedOneEveryAnswerIsRightOrAnError) {
         continue;
       }
     }
-    const ProgramResult result = served([&](int port, int) {
+    const ProgramResult result = served({}, [&](int port, int) {
       HttpClient client(port);
       const auto answered = [&](const HttpResult& answer, int well) {
         ASSERT_TRUE(answer) << "byte " << place;
@@ -204,6 +157,7 @@ TEST_F(ServeGallery, WhatWasAcknowledgedBeforeAKillIsThere) {
   std::size_t asked = 0;
   for (int k = 0; k < kills; ++k) {
     served(
+        {},
         [&](int port, int process) {
           std::vector<std::thread> clients;
           for (int t = 0; t < 3; ++t) {
@@ -224,7 +178,7 @@ TEST_F(ServeGallery, WhatWasAcknowledgedBeforeAKillIsThere) {
           ::kill(process, SIGKILL);
           for (std::thread& client : clients) client.join();
         },
-        SIGKILL);
+        {}, SIGKILL);
     const std::shared_ptr<GridStore> gallery = open_gallery(at("g"), StoreAccess::write);
     std::vector<std::int64_t> made;
     {
