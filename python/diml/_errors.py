@@ -55,6 +55,8 @@ class InternalError(Error, RuntimeError):
 
 _KINDS = {c.kind: c for c in (BadInput, NotFound, Conflict, Unsupported, DamagedData, OutOfResources, InternalError)}
 
+for _class in (Error, *_KINDS.values()):
+    _class.__module__ = "diml"  # where callers find it: tracebacks say diml.BadInput
 
 # What solves a problem, said in Python: the library names a parameter or a call of its own.
 _REMEDIES = {

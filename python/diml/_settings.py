@@ -2,7 +2,7 @@
 
 import operator
 import reprlib
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Tuple
 
 from . import _diml
 from ._errors import BadInput
@@ -52,7 +52,7 @@ def pair(value: Any, name: str, of_what: str) -> Tuple[Any, Any]:
 def both(globals: Any) -> Tuple[Any, Any]:
     """The global vectors of two sides."""
     if type(globals) is tuple and len(globals) == 2:
-        return globals
+        return globals[0], globals[1]
     return pair(globals, "globals", "of the first, of the second")
 
 
@@ -67,7 +67,7 @@ def params(marginals: str, lambda_: float, tolerance: float, max_iterations: int
                              whole(max_iterations, "max_iterations"))
 
 
-def depths(rerank: Any, size: int) -> Sequence[int]:
+def depths(rerank: Any, size: int) -> List[int]:
     """Depths of re-ranking: whole numbers, or "all"."""
     several = [rerank] if isinstance(rerank, str) or not hasattr(rerank, "__iter__") else list(rerank)
     return [size if isinstance(depth, str) and depth == "all" else _depth(depth) for depth in several]

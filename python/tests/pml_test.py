@@ -128,7 +128,7 @@ class Distance(unittest.TestCase):
         for kind, words, call in ((ValueError, "grid is 0", lambda: diml.pml.StructuralDistance((0, 4))),
                                   (ValueError, "a pair is wanted", lambda: diml.pml.StructuralKNN(grid=(4, 4, 4))),
                                   (TypeError, "grid is 'wide'", lambda: diml.pml.StructuralKNN(grid="wide")),
-                                  (TypeError, "embeddings is a ndarray", lambda: diml.pml.StructuralDistance(2)(square.numpy())),
+                                  (TypeError, "embeddings is a ndarray", lambda: diml.pml.unpack(square.numpy(), 2)),
                                   (TypeError, "cells is a ndarray", lambda: diml.pml.pack(CELLS)),
                                   (ValueError, "cells is .6, 8.", lambda: diml.pml.pack(torch.from_numpy(CELLS[0]))),
                                   (ValueError, "rerank is -1", lambda: diml.pml.StructuralKNN(rerank=-1))):
