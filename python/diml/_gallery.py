@@ -163,6 +163,16 @@ class Gallery:
 
         kind: "hnsw" (near exact) or "ivf-pq" (small), beside the gallery's folder; "pgvector" in PostgreSQL.
         Returns {"kind", "items", "bytes", "seconds", "recall": {1: .., 10: .., 100: ..}}, recall against exact search.
+
+        >>> import diml, os, tempfile
+        >>> import numpy as np
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> g = diml.Gallery(os.path.join(folder.name, "g"), shape=(4, 8), first_stage="index")
+        >>> done = g.add([str(i) for i in range(50)], cells=np.random.default_rng(0).normal(size=(50, 4, 8)))
+        >>> g.build_index()["recall"][1], [hit["path"] for hit in g.search(7, k=50)].count("7")
+        (1.0, 0)
+        >>> g.close(), folder.cleanup()
+        (None, None)
         """
         with reporting(progress, "index") as report:
             return self._gallery.build_index(kind, report)

@@ -33,7 +33,13 @@ __all__ = ["StructuralDistance", "StructuralKNN", "pack", "unpack"]
 
 def pack(cells: Tensor, globals: Optional[Tensor] = None) -> Tensor:
     """Embeddings [N, R * D + D] of cells [N, R, D] (or a map [N, D, rows, cols]) and globals [N, D]: cell after cell, row by
-    row of the grid, then the global. Without globals [N, R * D], for StructuralDistance(..., globals=False)."""
+    row of the grid, then the global. Without globals [N, R * D], for StructuralDistance(..., globals=False).
+
+    >>> import torch, diml.pml
+    >>> feature_map = torch.randn(2, 8, 4, 4)
+    >>> diml.pml.pack(feature_map, feature_map.mean((2, 3))).shape
+    torch.Size([2, 136])
+    """
     check_tensor(cells, "cells")
     if cells.dim() == 4:
         cells = cells.flatten(2).transpose(1, 2)
@@ -54,7 +60,13 @@ def _shape_of(grid: Union[int, Tuple[int, int]]) -> Tuple[int, int]:
 
 def unpack(embeddings: Tensor, grid: Union[int, Tuple[int, int]],
            globals: bool = True) -> Tuple[Tensor, Optional[Tensor]]:
-    """What pack() took: cells [N, R, D] and globals [N, D], or None where there are none in it."""
+    """What pack() took: cells [N, R, D] and globals [N, D], or None where there are none in it.
+
+    >>> import torch, diml.pml
+    >>> cells, vectors = diml.pml.unpack(torch.randn(2, 17 * 8), grid=(4, 4))
+    >>> cells.shape, vectors.shape
+    (torch.Size([2, 16, 8]), torch.Size([2, 8]))
+    """
     check_tensor(embeddings, "embeddings")
     grid = _shape_of(grid)
     if embeddings.dim() != 2:
@@ -86,6 +98,13 @@ class StructuralDistance(torch.nn.Module):
     Every cell and every global vector is normalised on its own, whatever the length of the whole embedding: of one that the
     caller has normalised already, the distances are the same. normalize_embeddings=False promises vectors of length 1
     (get_norm() is then not 1, but the square root of their number).
+
+    >>> import torch, diml.pml
+    >>> embeddings = torch.randn(3, 17 * 8, generator=torch.Generator().manual_seed(0))
+    >>> distance = diml.pml.StructuralDistance(grid=(4, 4))
+    >>> matrix = distance(embeddings)
+    >>> matrix.shape, bool(matrix.diag().min() > 0.9), distance.is_inverted
+    (torch.Size([3, 3]), True, True)
     """
 
     def __init__(self, grid: Union[int, Tuple[int, int]] = (4, 4), *, globals: bool = True, measure: str = "blended",
