@@ -3,10 +3,10 @@
 #include <set>
 
 #include "base/shown_text.h"
-#include "base/stopwatch.h"
 #include "diml/approximate_index.h"
 #include "diml/error.h"
 #include "engine/gallery_files.h"
+#include "engine/index_gallery.h"
 #include "gallery_command.h"
 #include "options.h"
 #include "progress_bar.h"
@@ -95,9 +95,8 @@ void print_recall(const Json& recall) {
 // Whether there is an index, and whether it is up to date.
 Json index_state(const GridStore& gallery, const GridSnapshot& snapshot) {
   if (const auto own = gallery.own_index()) {
-    return {{"kind", own->kind},       {"items", snapshot.size()},
-            {"up_to_date", true},      {"bytes", own->bytes},
-            {"recall", json_of(own->recall)}, {"measured_with", own->items}};
+    return {{"kind", own->kind},   {"items", snapshot.size()},       {"up_to_date", true},
+            {"bytes", own->bytes}, {"recall", json_of(own->recall)}, {"measured_with", own->items}};
   }
   const std::string path = index_file(gallery.name());
   if (!std::filesystem::exists(path)) return nullptr;
@@ -215,11 +214,10 @@ void run_verify(const Options& options) {
   }
   const std::string& name = gallery->name();
   const bool is_folder = std::filesystem::exists(options.gallery);
-  std::string remedy = is_folder
-                           ? "restore a backup ('diml index restore BACKUP " + name +
-                                 "'), or take out what is whole ('diml index salvage " + name +
-                                 " NEW')"
-                           : "restore a backup of its database";
+  std::string remedy = is_folder ? "restore a backup ('diml index restore BACKUP " + name +
+                                       "'), or take out what is whole ('diml index salvage " +
+                                       name + " NEW')"
+                                 : "restore a backup of its database";
   if (of_gallery == 0) {
     remedy = "the gallery itself is whole; 'diml index cache " + name + "' makes a new index";
   } else if (!ids.empty()) {
@@ -240,11 +238,12 @@ void run_export(const Options& options) {
               snapshot->size(), shown(options.out).c_str());
 }
 
-// The index that lies in the gallery's database.
-void run_own_cache(const Options& options) {
+void run_cache(const Options& options) {
   JsonOutput output(options.json);
-  const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery, StoreAccess::write);
-  const StoreIndex made = gallery->make_own_index(progress_bar("index"));
+  const StoreAccess access = options.kind == "pgvector" ? StoreAccess::write : StoreAccess::read;
+  const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery, access);
+  const StoreIndex made = index_gallery(*gallery, options.kind, options.threads,
+                                        progress_bar("index"), progress_bar("recall"));
   const Json recall = json_of(made.recall);
   output.write({{"kind", made.kind},
                 {"items", made.items},
@@ -255,46 +254,6 @@ void run_own_cache(const Options& options) {
   std::printf("%s index of %zu images: %.1f s, %s\n", made.kind.c_str(), made.items, made.seconds,
               size_text(made.bytes).c_str());
   print_recall(recall);
-}
-
-void run_cache(const Options& options) {
-  if (options.kind == "pgvector") return run_own_cache(options);
-  const IndexKind kind = index_kind_from(options.kind);
-  JsonOutput output(options.json);
-  const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery);
-  if (is_in_database(options.gallery)) {
-    throw Error(ErrorKind::bad_input,
-                gallery->name() + ": an index of kind " + name_of(kind) +
-                    " lies beside a folder: a gallery in PostgreSQL has one of kind pgvector",
-                "kind");
-  }
-  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
-  const StoredVectors all = snapshot->vectors();
-  const VectorsView vectors{all.globals.data(), all.ids.size(), gallery->format().dim};
-  const Stopwatch watch;
-  const auto index = build_index(kind, vectors, all.ids, {snapshot->birth(), snapshot->revision()},
-                                 options.threads, progress_bar("index"));
-  const double seconds = watch.seconds();
-  Json recall;
-  const Progress judged = progress_bar("recall");
-  for (const std::size_t depth : {1, 10, 100}) {
-    judged(recall.size(), 3);
-    recall[std::to_string(depth)] =
-        recall_of(*index, vectors, all.ids, depth, 1000, options.threads);
-  }
-  judged(3, 3);
-  index->save(index_file(options.gallery));
-  const std::uintmax_t bytes = std::filesystem::file_size(index_file(options.gallery));
-  output.write({{"kind", name_of(kind)},
-                {"items", all.ids.size()},
-                {"bytes", bytes},
-                {"seconds", seconds},
-                {"recall", recall}});
-  if (output.takes_standard_output()) return;
-  std::printf("%s index of %zu images: %.1f s, %s\n", name_of(kind), all.ids.size(), seconds,
-              size_text(bytes).c_str());
-  std::printf("recall against exact search: @1 %.4f  @10 %.4f  @100 %.4f\n",
-              recall["1"].get<double>(), recall["10"].get<double>(), recall["100"].get<double>());
 }
 
 }  // namespace
@@ -361,7 +320,8 @@ void define_index_export(CLI::App& command, Run& chosen) {
 
 void define_index_cache(CLI::App& command, Run& chosen) {
   const auto options = with_gallery(command, "diml index cache photos.gallery --kind hnsw");
-  command.add_option("--kind", options->kind, "hnsw (near exact) or ivf-pq (small); pgvector in PostgreSQL");
+  command.add_option("--kind", options->kind,
+                     "hnsw (near exact) or ivf-pq (small); pgvector in PostgreSQL");
   define_threads(command, options->threads);
   add_json(command, *options);
   command.callback([options, &chosen] { chosen = [options] { run_cache(*options); }; });

@@ -22,7 +22,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import diml
 import diml.torch
-from diml import _diml, _search, _tensors
+from diml import _diml, _settings, _tensors
 
 WARM_UPS, RUNS = 3, 9
 LEAST_SHARE = 0.95    # of cuda_ladder's rate
@@ -71,7 +71,7 @@ class Problem:
         sources = torch.arange(grids, device=device).repeat_interleave(candidates)
         generator = torch.Generator(device=device).manual_seed(1)
         self.pairs = torch.stack([sources, torch.randint(0, grids, sources.shape, device=device, generator=generator)], 1)
-        self.params = _search._params("cross_correlation", 0.05, 1e-4, 1000)
+        self.params = _settings.params("cross_correlation", 0.05, 1e-4, 1000)
 
     def kernel(self):
         grids = _tensors.Grids(self.cells, self.vectors)

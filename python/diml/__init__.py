@@ -7,13 +7,14 @@ Arrays are NumPy's; cells are [R, D] for one image and [N, R, D] for many, of an
 
 from typing import Any
 
-from ._diml import __version__, backends, features, set_threads, threads
+from ._diml import __version__, backends, features, threads
 from ._errors import (BadInput, Conflict, DamagedData, Error, InternalError, NotFound, OutOfResources, Unsupported)
 from ._generated import critters
 from ._inputs import from_bfloat16
 from ._match import Match, match
 from ._neighbours import StructuralKNeighbors
 from ._search import Evaluation, Retriever, evaluate, rerank, similarity
+from ._settings import set_threads
 
 __all__ = [
     "BadInput", "Conflict", "DamagedData", "Error", "Evaluation", "InternalError", "Match", "NotFound", "OutOfResources",
@@ -23,9 +24,9 @@ __all__ = [
 
 if features()["networks"]:
     from ._embedder import Embedder, Embeddings
-    from ._samples import write_model
+    from ._weights import fetch_model, import_model, write_model
 
-    __all__ += ["Embedder", "Embeddings", "write_model"]
+    __all__ += ["Embedder", "Embeddings", "fetch_model", "import_model", "write_model"]
     if features()["gallery"]:
         from ._gallery import Gallery
 

@@ -5,8 +5,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _diml, _inputs
-from ._errors import Conflict
+from . import _diml, _inputs, _settings
+from ._errors import BadInput, Conflict
 from ._progress import reporting
 from ._typing import PathLike, ProgressLike
 
@@ -35,14 +35,19 @@ def network_settings(model: Optional[PathLike], **settings: Any) -> Dict[str, An
     if model is not None:
         given["model"] = os.fspath(model)
     if "preprocessing" in given:
-        given["preprocessing"] = {name: _words(value) for name, value in given["preprocessing"].items()}
+        if not isinstance(given["preprocessing"], Mapping):
+            raise TypeError(f"preprocessing is {_settings.shown(given['preprocessing'])}: a dictionary is wanted, such as "
+                            '{"resize": 256, "crop": 224}')
+        given["preprocessing"] = preprocessing_words(given["preprocessing"])
     return given
 
 
-def _words(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return ",".join(str(v) for v in value)
-    return str(value)
+def preprocessing_words(given: Mapping[str, Any]) -> Dict[str, str]:
+    """{"mean": [120, 120, 120]} as the library reads it: {"mean": "120,120,120"}."""
+    def words(value: Any) -> str:
+        return ",".join(str(v) for v in value) if isinstance(value, (list, tuple)) else str(value)
+
+    return {name: words(value) for name, value in given.items()}
 
 
 def is_path(x: Any) -> bool:
@@ -52,7 +57,7 @@ def is_path(x: Any) -> bool:
 class Embedder:
     """A trained network that turns photos into grids of cells.
 
-    model: a file (.safetensors; TorchScript), or the name of weights that `diml weights get` fetched, such as "resnet50".
+    model: a file (.safetensors; TorchScript), or the name of weights that fetch_model() fetched, such as "resnet50".
     grid: cells a side; R is grid * grid. pooling: "align" or "roi_align". projection: apply it where the model has one.
     preprocessing: {"resize": 256, "crop": 224, ...}, in place of the model's own.
     device: "cpu", or "cuda" and "cuda:1", which need LibTorch. network: what runs it, "auto", "onednn" or "torch".
@@ -91,7 +96,7 @@ class Embedder:
         progress: True, or a function of (done, total).
         """
         if bad not in ("stop", "skip"):
-            raise ValueError("bad is 'stop' or 'skip'")
+            raise BadInput("bad is 'stop' or 'skip'")
         if self._process != os.getpid():
             raise Conflict("the embedder was made before this process was forked, and its threads are not here: make one in "
                            "this process")

@@ -55,8 +55,30 @@ class InternalError(Error, RuntimeError):
 
 _KINDS = {c.kind: c for c in (BadInput, NotFound, Conflict, Unsupported, DamagedData, OutOfResources, InternalError)}
 
+for _class in (Error, *_KINDS.values()):
+    _class.__module__ = "diml"  # where callers find it: tracebacks say diml.BadInput
+
+# What solves a problem, said in Python: the library names a parameter or a call of its own.
+_REMEDIES = {
+    "build_index": "Gallery.build_index() does",
+    "calibrate": "the program's `diml calibrate` does",
+    "create_gallery": "diml.Gallery(path, model=...) does",
+    "duplicates": "replace=True replaces it",
+    "fetch_model": "diml.fetch_model() does",
+    "force": "force=True removes them",
+    "import_model": "diml.import_model() does",
+    "kind": "kind=",
+    "list_items": "Gallery.ids() does",
+    "make_own_index": "Gallery.build_index() does",
+    "matcher": "backend='cpu'",
+    "model": "model= names its file",
+    "skip_bad": "bad='skip' skips it",
+    "verify": "Gallery.verify() does",
+}
+
 
 def of_kind(kind: str, line: str, parameter: str) -> Error:
-    error = _KINDS.get(kind.replace("_", " "), InternalError)(line)
+    remedy = _REMEDIES.get(parameter)
+    error = _KINDS.get(kind.replace("_", " "), InternalError)(line + (f" ({remedy})" if remedy else ""))
     error.parameter = parameter
     return error

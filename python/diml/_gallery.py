@@ -7,12 +7,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from . import _diml, _inputs
+from . import _diml, _inputs, _settings
 from ._embedder import Embeddings, is_path, network_settings
-from ._errors import BadInput, Conflict
+from ._errors import BadInput, Conflict, NotFound
 from ._match import Match
 from ._progress import reporting
-from ._search import _params
 from ._typing import ArrayLike, GridsLike, PathLike, ProgressLike, Where
 
 Hit = Dict[str, Any]
@@ -22,11 +21,13 @@ Item = Dict[str, Any]
 class Gallery:
     """A collection of photos on disk, with their grids, labels and metadata: what `diml index` makes.
 
-    path: the gallery's folder, or postgres://USER@HOST:PORT/DATABASE/GALLERY. model: a file, or the name of fetched weights, to create a gallery of photos; to open one it
-    is only needed where the model's file was moved. shape: (R, D), to create a gallery of your own grids.
+    path: the gallery's folder, or postgres://USER@HOST:PORT/DATABASE/GALLERY. model: a file, or the name of fetched weights,
+    to create a gallery of photos; to open one it is only needed where the model's file was moved. shape: (R, D), to create a
+    gallery of your own grids.
     mode: "a" opens the gallery, or creates it where there is none; "r" opens it for reading; "x" creates a new one.
     grid, pooling, projection, preprocessing: of a new gallery (see Embedder). type: of its cells, "float16" or "float32".
-    device, network, precision, batch: how the network runs (see Embedder). first_stage: "exact", "cuda", "index" or "pgvector".
+    device, network, precision, batch: how the network runs (see Embedder). first_stage: "exact", "cuda", "index" (after
+    build_index()) or "pgvector".
     backend: of matching, "auto", "cpu" or "cuda". The number of threads is that of set_threads() when it is opened.
 
     What is added outlives the process; other processes may read and write at the same time. Safe from several threads.
@@ -48,7 +49,7 @@ class Gallery:
                  network: str = "auto", precision: str = "float32", batch: Optional[int] = None,
                  first_stage: str = "exact", backend: str = "auto") -> None:
         if mode not in ("a", "r", "x"):
-            raise ValueError("mode is 'a' (open or create), 'r' (read) or 'x' (create)")
+            raise BadInput("mode is 'a' (open or create), 'r' (read) or 'x' (create)")
         self._path = os.fspath(path)
         self._backend = backend
         self._open: Optional[_diml.Gallery] = None
@@ -62,19 +63,21 @@ class Gallery:
             if model is not None:
                 self._open.expect_model()
         elif shape is not None:
-            self._open = _diml.create_gallery_of_arrays(self._path, *shape, type, first_stage, backend)
+            rows, dim = _settings.pair(shape, "shape", "cells of a grid, dimensions")
+            self._open = _diml.create_gallery_of_arrays(self._path, _settings.whole(rows, "shape[0]", 1),
+                                                        _settings.whole(dim, "shape[1]", 1), type, first_stage, backend)
         elif model is not None:
             settings = network_settings(model, grid=grid, pooling=pooling, projection=projection,
                                         preprocessing=preprocessing, **running)
             self._open = _diml.create_gallery(self._path, settings, type, first_stage, backend)
         else:
-            raise FileNotFoundError(f"{self._shown}: there is no gallery: name a model to create one, or the shape (R, D) of "
-                                    "your own grids")
+            raise NotFound(f"{self._shown}: there is no gallery: name a model to create one, or the shape (R, D) of your own "
+                           "grids")
 
     @property
     def _gallery(self) -> _diml.Gallery:
         if self._open is None:
-            raise ValueError(f"{self._shown}: the gallery is closed")
+            raise BadInput(f"{self._shown}: the gallery is closed")
         if self._process != os.getpid():
             raise Conflict(f"{self._shown}: the gallery was opened before this process was forked, and its files cannot be "
                            "shared so: open it in this process")
@@ -116,7 +119,7 @@ class Gallery:
         (None, None)
         """
         if bad not in ("stop", "skip"):
-            raise ValueError("bad is 'stop' or 'skip'")
+            raise BadInput("bad is 'stop' or 'skip'")
         names = self._files(paths) if cells is None else _listed(paths)
         words = _labels(labels, len(names))
         objects = _metadata(metadata, len(names))
@@ -125,7 +128,7 @@ class Gallery:
                 return self._gallery.add_files(names, words, objects, replace, bad == "skip", orientation, report)
             made = _inputs.grids(cells, globals)
             if len(made) != len(names):
-                raise ValueError(f"there are {len(names)} paths and {len(made)} grids: one each is wanted")
+                raise BadInput(f"there are {len(names)} paths and {len(made)} grids: one each is wanted")
             return self._gallery.add_grids(made, names, words, objects, replace, report)
 
     def _files(self, paths: Union[PathLike, Sequence[PathLike]]) -> List[str]:
@@ -154,6 +157,25 @@ class Gallery:
     def remove(self, ids: Any) -> None:
         """Removes items: ids or paths, one or a list. Removes none where one of them does not exist."""
         self._gallery.remove(self._ids(ids))
+
+    def build_index(self, kind: str = "hnsw", progress: ProgressLike = None) -> Dict[str, Any]:
+        """Builds the index that first_stage="index" searches with, for galleries of a million photos, or builds it again.
+
+        kind: "hnsw" (near exact) or "ivf-pq" (small), beside the gallery's folder; "pgvector" in PostgreSQL.
+        Returns {"kind", "items", "bytes", "seconds", "recall": {1: .., 10: .., 100: ..}}, recall against exact search.
+
+        >>> import diml, os, tempfile
+        >>> import numpy as np
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> g = diml.Gallery(os.path.join(folder.name, "g"), shape=(4, 8), first_stage="index")
+        >>> done = g.add([str(i) for i in range(50)], cells=np.random.default_rng(0).normal(size=(50, 4, 8)))
+        >>> g.build_index()["recall"][1], [hit["path"] for hit in g.search(7, k=50)].count("7")
+        (1.0, 0)
+        >>> g.close(), folder.cleanup()
+        (None, None)
+        """
+        with reporting(progress, "index") as report:
+            return self._gallery.build_index(kind, report)
 
     def find(self, path: PathLike) -> Optional[int]:
         """The id of a path, or None."""
@@ -225,12 +247,11 @@ class Gallery:
         (['d'], [0, 1, 2])
         >>> folder.cleanup()
         """
-        if k < 1 or rerank < 0:
-            raise ValueError("k is 1 or more, rerank is 0 or more")
-        match = _params(marginals, lambda_, tolerance, max_iterations)
+        k, rerank, weights = _settings.whole(k, "k", 1), _settings.whole(rerank, "rerank", 0), _settings.weights(weights)
+        match = _settings.params(marginals, lambda_, tolerance, max_iterations)
         one, how, queries = self._queries(query, globals)
         with reporting(progress, "search") as report:
-            found = getattr(self._gallery, "search_" + how)(queries, k, rerank, tuple(weights), match,
+            found = getattr(self._gallery, "search_" + how)(queries, k, rerank, weights, match,
                                                             _conditions(where), report)
         for hits in found:
             for hit in hits:
@@ -253,15 +274,22 @@ class Gallery:
             return True, "ids", [int(query)]
         if is_path(query):
             return True, "photos", [os.fspath(query)]
-        if isinstance(query, (list, tuple)) and query:
-            if all(_is_id(q) for q in query):
+        if isinstance(query, (list, tuple)):
+            if not query:
+                raise BadInput("the list of queries is empty: one at least is wanted")
+            kinds = {"ids" if _is_id(q) else "photos" if is_path(q) else "arrays" for q in query}
+            if len(kinds) > 1:
+                raise TypeError(_KINDS_OF_QUERIES)
+            if kinds == {"ids"}:
                 return False, "ids", [int(q) for q in query]
-            if all(is_path(q) for q in query):
+            if kinds == {"photos"}:
                 return False, "photos", [os.fspath(q) for q in query]
             if any(_inputs.is_picture(q) for q in query):
                 return False, "pictures", [_pixels(q) for q in query]
             return False, "grids", _inputs.grids(query, vectors)
         query = _inputs.as_numpy(query)
+        if query is None or np.ndim(query) == 0:
+            raise TypeError(f"the query is {_settings.shown(query)}: {_KINDS_OF_QUERIES}")
         if _inputs.is_picture(query):
             many = getattr(query, "ndim", 3) == 4
             return (False, "pictures", list(query)) if many else (True, "pictures", [_inputs.pixels_of(query)])
@@ -281,7 +309,8 @@ class Gallery:
         out: a file to write: .html, .svg, .png, .pdf or .json.
         """
         found, pictures, names = self._gallery.explain(
-            _side(source), _side(target), self._backend, _params(marginals, lambda_, tolerance, max_iterations))
+            _side(source), _side(target), self._backend, _settings.params(marginals, lambda_, tolerance,
+                                                                                         max_iterations))
         match = Match(found, None, None, pictures, names)
         if out is not None:
             match.explain(out)
@@ -294,7 +323,7 @@ class Gallery:
             if is_path(one):
                 id = self.find(one)
                 if id is None:
-                    raise KeyError(f"the gallery has no image {os.fspath(one)}")
+                    raise NotFound(f"the gallery has no image {os.fspath(one)}")
                 ids.append(id)
             elif _is_id(one):
                 ids.append(int(one))
@@ -303,10 +332,13 @@ class Gallery:
         return ids
 
 
+_KINDS_OF_QUERIES = "queries are all paths, all uint8 arrays [height, width, 3], all ids or all cells"
+
+
 def _pixels(x: Any) -> Any:
     pixels = None if is_path(x) else _inputs.pixels_of(x)
     if pixels is None:
-        raise TypeError("queries are all paths, all uint8 arrays [height, width, 3], all ids or all cells")
+        raise TypeError(_KINDS_OF_QUERIES)
     return pixels
 
 
@@ -317,21 +349,31 @@ def _is_id(x: Any) -> bool:
 def _side(x: Any) -> Any:
     if _is_id(x):
         return int(x)
-    return os.fspath(x) if is_path(x) else _inputs.pixels_of(x)
+    found = os.fspath(x) if is_path(x) else _inputs.pixels_of(x)
+    if found is None:
+        raise TypeError(f"{_settings.shown(x)} is no image: an id, a path or a uint8 array [height, width, 3] is wanted")
+    return found
 
 
 def _listed(paths: Any) -> List[str]:
-    return [os.fspath(paths)] if is_path(paths) else [os.fspath(path) for path in paths]
+    if is_path(paths):
+        return [os.fspath(paths)]
+    several = list(paths) if hasattr(paths, "__iter__") else [paths]
+    for path in several:
+        if not is_path(path):
+            raise TypeError(f"{_settings.shown(path)} is no path: a path is wanted, or a list of paths")
+    return [os.fspath(path) for path in several]
 
 
 def _conditions(where: Where) -> List[str]:
-    return [where] if isinstance(where, str) else list(where)
+    conditions = [where] if isinstance(where, str) or not hasattr(where, "__iter__") else list(where)
+    return [_settings.word(condition, "where") for condition in conditions]
 
 
 def _each(given: Any, count: int, what: str) -> List[Any]:
     values = list(given)
     if len(values) != count:
-        raise ValueError(f"there are {count} images and {len(values)} {what}: one each is wanted")
+        raise BadInput(f"there are {count} images and {len(values)} {what}: one each is wanted")
     return values
 
 
@@ -362,8 +404,11 @@ def _metadata(metadata: Any, count: int) -> List[Optional[str]]:
 def _json(metadata: Any) -> str:
     if not isinstance(metadata, Mapping):
         raise TypeError(f"metadata is a dictionary, not {type(metadata).__name__}")
-    return json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"),
-                      default=_plain)
+    try:
+        return json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"),
+                          default=_plain)
+    except ValueError as error:
+        raise BadInput(f"metadata is {_settings.shown(metadata)}: JSON has no NaN, no infinity and no cycles") from error
 
 
 def _plain(value: Any) -> Any:

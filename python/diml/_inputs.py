@@ -235,4 +235,4 @@ def pixels_of_one(image: Any) -> bool:
     """Whether this is one picture rather than a list of them."""
     if isinstance(image, (list, tuple)):
         return False
-    return getattr(as_numpy(image), "ndim", 0) == 3 or hasattr(image, "convert")
+    return getattr(as_numpy(image), "ndim", 0) in (2, 3) or hasattr(image, "convert")

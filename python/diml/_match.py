@@ -7,7 +7,8 @@ from typing import Any, Callable, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _diml, _inputs
+from . import _diml, _inputs, _settings
+from ._errors import BadInput
 from ._typing import ArrayLike, PathLike
 
 Shape = Tuple[int, int]
@@ -102,6 +103,8 @@ class Match:
         True
         """
         path = os.fspath(path)
+        images = None if images is None else _settings.pair(images, "images", "of the source, of the target")
+        names = None if names is None else _settings.pair(names, "names", "of the source, of the target")
         figure = self._figure(os.path.splitext(path)[1].lower().lstrip("."), images, names)
         with open(path, "wb") as file:
             file.write(figure if isinstance(figure, bytes) else figure.encode())
@@ -110,7 +113,7 @@ class Match:
     def _figure(self, ending: str, images: Optional[Tuple[Any, Any]] = None,
                 names: Optional[Tuple[str, str]] = None) -> Union[str, bytes]:
         if ending not in ("html", "svg", "png", "pdf", "json"):
-            raise ValueError(f"'.{ending}': explain writes .html, .svg, .png, .pdf or .json")
+            raise BadInput(f"'.{ending}': explain writes .html, .svg, .png, .pdf or .json")
         shapes = self.shapes
         source, target = (_inputs.picture(i, s) for i, s in zip(images or self._pictures, shapes))
         figure = _diml.figure(self._found, ending, *shapes, source, target, tuple(names or self._names))
@@ -149,10 +152,16 @@ def match(a: ArrayLike, b: ArrayLike, *, globals: Tuple[ArrayLike, ArrayLike] = 
     >>> bool(abs((m.plan * m.similarity).sum() - m.score) < 1e-6)
     True
     """
-    source, source_shape = _inputs.one_grid(a, globals[0])
-    target, target_shape = _inputs.one_grid(b, globals[1])
-    found = Match(_diml.match_pair(source, target, backend, marginals, lambda_, tolerance, max_iterations), source_shape,
-                  target_shape)
+    of_source, of_target = _settings.both(globals)
+    source, source_shape = _inputs.one_grid(a, of_source)
+    target, target_shape = _inputs.one_grid(b, of_target)
+    try:
+        pair = _diml.match_pair(source, target, backend, marginals, lambda_, tolerance, max_iterations)
+    except TypeError:
+        _settings.params(marginals, lambda_, tolerance, max_iterations)  # says which one is wrong
+        _settings.word(backend, "backend")
+        raise
+    found = Match(pair, source_shape, target_shape)
     if type(a) is not np.ndarray or type(b) is not np.ndarray:
         found._kind = _inputs.kind_of(a, b)
     return found

@@ -4,9 +4,9 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from . import _diml, _inputs
+from . import _diml, _inputs, _settings
+from ._errors import BadInput
 from ._progress import reporting
-from ._search import _params
 from ._typing import ArrayLike, GridsLike, ProgressLike
 
 
@@ -54,7 +54,7 @@ class StructuralKNeighbors:
         """Changes settings of the constructor."""
         for name, value in params.items():
             if name not in self._names:
-                raise ValueError(f"StructuralKNeighbors has no parameter {name}: {', '.join(self._names)}")
+                raise BadInput(f"StructuralKNeighbors has no parameter {name}: {', '.join(self._names)}")
             setattr(self, name, value)
         return self
 
@@ -75,7 +75,7 @@ class StructuralKNeighbors:
         grids = _inputs.grids(X)
         self._kind, self._kind_of_labels = _inputs.kind_of(X), _inputs.kind_of(y)
         if labels.ndim != 1 or len(labels) != len(grids):
-            raise ValueError(f"y is {list(labels.shape)}: one label for each of {len(grids)} grids is wanted")
+            raise BadInput(f"y is {list(labels.shape)}: one label for each of {len(grids)} grids is wanted")
         self.classes_, self._y = np.unique(labels, return_inverse=True)
         self._grids = grids
         self.n_samples_fit_ = len(grids)
@@ -96,22 +96,23 @@ class StructuralKNeighbors:
     def _nearest(self, X: GridsLike, n_neighbors: Optional[int] = None) -> Tuple[Any, Any]:
         """kneighbors() of NumPy's kind."""
         self._expect_fit()
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        k = _settings.whole(self.n_neighbors if n_neighbors is None else n_neighbors, "n_neighbors")
+        rerank = _settings.whole(self.rerank, "rerank", 0)
         own = X is None
         if not 1 <= k <= self.n_samples_fit_ - own:
-            raise ValueError(f"n_neighbors is {k}: 1 to {self.n_samples_fit_ - own} of the remembered grids are possible")
+            raise BadInput(f"n_neighbors is {k}: 1 to {self.n_samples_fit_ - own} of the remembered grids are possible")
         queries = self._grids if own else _inputs.grids(X)
-        depth = max(self.rerank, k)
-        how = (tuple(self.weights), "structural", self.backend,
-               _params(self.marginals, self.lambda_, self.tolerance, self.max_iterations))
+        depth = max(rerank, k)
+        how = (_settings.weights(self.weights), "structural", self.backend,
+               _settings.params(self.marginals, self.lambda_, self.tolerance, self.max_iterations))
         with reporting(self.progress, "kneighbors") as report:
             wanted = min(depth + own, self.n_samples_fit_)
             scores, ids = _diml.search(queries, self._grids, None, wanted, 0, wanted, *how, None)
             if own:
                 scores, ids = _without_own(scores, ids)
-            if self.rerank > 0:
+            if rerank > 0:
                 scores, ids = _diml.search(queries, self._grids, np.ascontiguousarray(ids), 0, 0, k, *how, report)
-        best = sum(self.weights) if self.rerank > 0 else 1.0
+        best = sum(self.weights) if rerank > 0 else 1.0
         distances = np.maximum(np.float32(best) - scores[:, :k], 0)
         return distances, np.ascontiguousarray(ids[:, :k])
 
@@ -139,12 +140,15 @@ class StructuralKNeighbors:
 
     def score(self, X: GridsLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
         """The share of right predictions; of each remembered grid among the others where X is None."""
-        right = self._labels(X) == np.asarray(_inputs.as_numpy(y))
+        found, wanted = self._labels(X), np.asarray(_inputs.as_numpy(y))
+        if wanted.shape != found.shape:
+            raise BadInput(f"y is {list(wanted.shape)}: one label for each of {len(found)} grids is wanted")
+        right = found == wanted
         return float(np.average(right, weights=sample_weight))
 
     def _expect_fit(self) -> None:
         if not hasattr(self, "_grids"):
-            raise ValueError("StructuralKNeighbors remembers no grids yet: call fit(X, y) first")
+            raise BadInput("StructuralKNeighbors remembers no grids yet: call fit(X, y) first")
 
 
 def _without_own(scores: Any, ids: Any) -> Tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Things to try the package on, made here: pictures with classes, and a network that has learnt nothing."""
+"""Pictures with classes, drawn here to try the package on."""
 
 import os
 
@@ -20,17 +20,3 @@ def write_critters(folder: PathLike, classes: int = 60, images_per_class: int = 
     6
     """
     _diml.write_critters(os.fspath(folder), classes, images_per_class, size, seed)
-
-
-def write_model(path: PathLike, architecture: str = "small", *, dim: int = 128, seed: int = 0) -> None:
-    """Writes a network with random weights, to try things: resnet18, resnet34, resnet50, resnet101 or small.
-
-    path: ends in .safetensors. dim: of the projection behind it; 0 for none.
-
-    >>> import diml, os, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     diml.write_model(os.path.join(folder, "small.safetensors"), dim=32)
-    ...     diml.Embedder(os.path.join(folder, "small.safetensors")).dim
-    32
-    """
-    _diml.write_model(os.fspath(path), architecture, dim, seed)

@@ -4,18 +4,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _diml, _errors, _inputs
+from . import _diml, _errors, _inputs, _settings
 from ._progress import reporting
 from ._typing import ArrayLike, GridsLike, ProgressLike
-
-
-def _params(marginals: str, lambda_: float, tolerance: float, max_iterations: int) -> _diml.MatchParams:
-    return _diml.MatchParams(marginals, lambda_, tolerance, max_iterations)
-
-
-def _pair(weights: Sequence[float]) -> Tuple[float, float]:
-    of_global, of_structural = weights
-    return of_global, of_structural
 
 
 def _both(a: GridsLike, b: GridsLike, globals: Tuple[ArrayLike, ArrayLike], same: bool,
@@ -46,7 +37,8 @@ def similarity(A: GridsLike, B: GridsLike, pairs: ArrayLike = None, *,
     >>> diml.similarity(A, A, [(0, 1), (2, 2)]).shape
     (2,)
     """
-    params = _params(marginals, lambda_, tolerance, max_iterations)
+    params = _settings.params(marginals, lambda_, tolerance, max_iterations)
+    globals = _settings.both(globals)
     of_given, same = _inputs.kind_of(A, B), A is B and globals[0] is globals[1]
     a = _inputs.cells_of(A, layout, globals[0], "A")[0]
     b = a if same else _inputs.cells_of(B, layout, globals[1], "B")[0]
@@ -82,9 +74,8 @@ def rerank(query: GridsLike, gallery: GridsLike, candidates: ArrayLike, k: int =
     >>> int(ids[0])
     2
     """
-    if k < 1:
-        raise _errors.BadInput(f"k is {k}: 1 or more images are found for each query")
-    params = _params(marginals, lambda_, tolerance, max_iterations)
+    k, globals, of_each = _settings.whole(k, "k", 1), _settings.both(globals), _settings.weights(weights)
+    params = _settings.params(marginals, lambda_, tolerance, max_iterations)
     ids = _inputs.adopted(candidates)
     if not _inputs.is_tensor(ids):
         ids = _inputs.whole_numbers(ids, "candidates")
@@ -98,12 +89,11 @@ def rerank(query: GridsLike, gallery: GridsLike, candidates: ArrayLike, k: int =
             from . import _tensor_search
             scores, found = _tensor_search.rerank(
                 queries, there, ids[None] if one else ids, k, (_inputs.adopted(vectors), _inputs.adopted(globals[1])),
-                _tensor_search.How(_pair(weights), score, params, backend), report)
+                _tensor_search.How(of_each, score, params, backend), report)
         else:
             ids = _inputs.whole_numbers(ids, "candidates")
             scores, found = _diml.search(*_both(queries, there, (vectors, globals[1]), same and not one, score),
-                                         ids[None] if one else ids, 0, 0, k, _pair(weights), score, backend, params,
-                                         report)
+                                         ids[None] if one else ids, 0, 0, k, of_each, score, backend, params, report)
     if one:
         scores, found = scores[0], found[0]
     return (scores, found) if of_given is None else (of_given(scores), of_given(found))
@@ -126,7 +116,8 @@ class Retriever:
                  score: str = "structural", marginals: str = "cross_correlation", lambda_: float = 0.05,
                  tolerance: float = 1e-4, max_iterations: int = 1000, backend: str = "auto",
                  layout: str = "auto") -> None:
-        self._how = (_pair(weights), score, backend, _params(marginals, lambda_, tolerance, max_iterations))
+        self._how = (_settings.weights(weights), score, backend,
+                     _settings.params(marginals, lambda_, tolerance, max_iterations))
         gallery, self._layout = _inputs.cells_of(gallery, layout, globals, "gallery")
         self._on_gpu = _inputs.on_gpu(gallery)
         self._gallery: Any
@@ -146,8 +137,7 @@ class Retriever:
         The `rerank` nearest by the cosine of the global vectors are ordered by cosine + structural similarity; what is
         beyond them keeps its order and has its cosine as score.
         """
-        if k < 1 or rerank < 0:
-            raise ValueError("k is 1 or more, rerank is 0 or more")
+        k, rerank = _settings.whole(k, "k", 1), _settings.whole(rerank, "rerank", 0)
         of_given = _inputs.kind_of(queries)
         queries = _inputs.cells_of(queries, self._layout, globals, "queries")[0]
         if self._on_gpu != _inputs.on_gpu(queries):
@@ -206,7 +196,7 @@ class Evaluation(Dict[str, List[Any]]):
 
 
 def evaluate(cells: GridsLike, globals: ArrayLike = None, labels: ArrayLike = None,
-             rerank: Sequence[Union[int, str]] = (0, 100), *, weights: Tuple[float, float] = (1.0, 1.0),
+             rerank: Union[int, str, Sequence[Union[int, str]]] = (0, 100), *, weights: Tuple[float, float] = (1.0, 1.0),
              marginals: str = "cross_correlation", lambda_: float = 0.05, tolerance: float = 1e-4,
              max_iterations: int = 1000, backend: str = "auto", layout: str = "auto",
              progress: ProgressLike = None) -> Evaluation:
@@ -227,20 +217,18 @@ def evaluate(cells: GridsLike, globals: ArrayLike = None, labels: ArrayLike = No
         raise TypeError("evaluate needs labels: one for each image")
     values, names = _numbered(labels)
     if values.ndim != 1:
-        raise ValueError("labels is [images]: one label for each image")
-    depths = [len(cells) if depth == "all" else int(depth) for depth in rerank]
-    if any(depth < 0 for depth in depths):
-        raise ValueError("a depth of re-ranking is 0 or more, or 'all'")
-    params = _params(marginals, lambda_, tolerance, max_iterations)
+        raise _errors.BadInput("labels is [images]: one label for each image")
+    depths, of_each = _settings.depths(rerank, len(cells)), _settings.weights(weights)
+    params = _settings.params(marginals, lambda_, tolerance, max_iterations)
     cells = _inputs.cells_of(cells, layout, globals, "cells")[0]
     with reporting(progress, "evaluate") as report:
         if _inputs.on_gpu(cells):
             from . import _tensor_search
-            how = _tensor_search.How(_pair(weights), "structural", params, backend)
+            how = _tensor_search.How(of_each, "structural", params, backend)
             found = _tensor_search.evaluate(cells, _inputs.adopted(globals), values, depths, how, report)
         else:
             numbers = [int(value) for value in values]
-            found = _diml.evaluate(_inputs.grids(cells, globals), numbers, depths, _pair(weights), backend, params, report)
+            found = _diml.evaluate(_inputs.grids(cells, globals), numbers, depths, of_each, backend, params, report)
     rows = [row for row, _ in found["results"]]
     columns = ["rerank"] + [name for name in rows[0] if name not in ("rerank", "queries")]
     table = Evaluation({name: [row[name] for row in rows] for name in columns})

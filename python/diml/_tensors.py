@@ -57,8 +57,14 @@ def unit(vectors: Tensor) -> Tensor:
     return made.view(vectors.shape)
 
 
+def check_tensor(x: Any, name: str) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} is a {type(x).__name__}: a tensor is wanted (torch.from_numpy makes one of an array)")
+
+
 def check_cells(cells: Tensor, name: str, any_length: bool = False) -> None:
     """cells: [N, R, D] of a floating type, not empty; any_length: R is not limited."""
+    check_tensor(cells, name)
     if cells.dim() != 3:
         raise BadInput(f"{name} is {list(cells.shape)}: [images, cells, dimensions] is wanted")
     if not cells.dtype.is_floating_point:
@@ -71,6 +77,7 @@ def check_cells(cells: Tensor, name: str, any_length: bool = False) -> None:
 
 
 def check_globals(vectors: Tensor, cells: Tensor, name: str) -> None:
+    check_tensor(vectors, f"the globals of {name}")
     wanted = (cells.shape[0], cells.shape[2])
     if tuple(vectors.shape) != wanted:
         raise BadInput(f"globals is {list(vectors.shape)} where {list(wanted)} is wanted, to go with {name}")

@@ -17,13 +17,15 @@ torch.Size([6, 2])
 from __future__ import annotations
 
 import weakref
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple, Union
 
 import torch
 from torch import Tensor
 
 from . import _search
 from ._errors import BadInput
+from ._settings import pair, whole
+from ._tensors import check_globals, check_tensor
 from .torch import StructuralSimilarity, mean_of, unit
 
 __all__ = ["StructuralDistance", "StructuralKNN", "pack", "unpack"]
@@ -31,15 +33,42 @@ __all__ = ["StructuralDistance", "StructuralKNN", "pack", "unpack"]
 
 def pack(cells: Tensor, globals: Optional[Tensor] = None) -> Tensor:
     """Embeddings [N, R * D + D] of cells [N, R, D] (or a map [N, D, rows, cols]) and globals [N, D]: cell after cell, row by
-    row of the grid, then the global. Without globals [N, R * D], for StructuralDistance(..., globals=False)."""
+    row of the grid, then the global. Without globals [N, R * D], for StructuralDistance(..., globals=False).
+
+    >>> import torch, diml.pml
+    >>> feature_map = torch.randn(2, 8, 4, 4)
+    >>> diml.pml.pack(feature_map, feature_map.mean((2, 3))).shape
+    torch.Size([2, 136])
+    """
+    check_tensor(cells, "cells")
     if cells.dim() == 4:
         cells = cells.flatten(2).transpose(1, 2)
+    if cells.dim() != 3:
+        raise BadInput(f"cells is {list(cells.shape)}: [images, cells, dimensions] is wanted, or a map [images, dimensions, "
+                       "rows, columns]")
+    if globals is not None:
+        check_globals(globals, cells, "cells")
     flat = cells.flatten(1)
     return flat if globals is None else torch.cat([flat, globals.to(flat.dtype)], 1)
 
 
-def unpack(embeddings: Tensor, grid: Tuple[int, int], globals: bool = True) -> Tuple[Tensor, Optional[Tensor]]:
-    """What pack() took: cells [N, R, D] and globals [N, D], or None where there are none in it."""
+def _shape_of(grid: Union[int, Tuple[int, int]]) -> Tuple[int, int]:
+    """(rows, columns); a number is that of both."""
+    rows, columns = pair(grid, "grid", "rows, columns") if isinstance(grid, (tuple, list)) else (grid, grid)
+    return whole(rows, "grid", 1), whole(columns, "grid", 1)
+
+
+def unpack(embeddings: Tensor, grid: Union[int, Tuple[int, int]],
+           globals: bool = True) -> Tuple[Tensor, Optional[Tensor]]:
+    """What pack() took: cells [N, R, D] and globals [N, D], or None where there are none in it.
+
+    >>> import torch, diml.pml
+    >>> cells, vectors = diml.pml.unpack(torch.randn(2, 17 * 8), grid=(4, 4))
+    >>> cells.shape, vectors.shape
+    (torch.Size([2, 16, 8]), torch.Size([2, 8]))
+    """
+    check_tensor(embeddings, "embeddings")
+    grid = _shape_of(grid)
     if embeddings.dim() != 2:
         raise BadInput(f"embeddings are {list(embeddings.shape)}: [images, width] is wanted, as pack() makes them")
     cells = grid[0] * grid[1]
@@ -50,7 +79,7 @@ def unpack(embeddings: Tensor, grid: Tuple[int, int], globals: bool = True) -> T
         raise BadInput(f"embeddings of width {width} are not {vectors} vectors (a {grid[0]}x{grid[1]} grid "
                        f"{'and' if globals else 'without'} a global vector): "
                        + (f"globals={not globals} fits them" if other else "name their grid"))
-    split = embeddings.view(len(embeddings), vectors, width // vectors)
+    split = embeddings.reshape(len(embeddings), vectors, width // vectors)
     return (split[:, :-1], split[:, -1]) if globals else (split, None)
 
 
@@ -63,15 +92,22 @@ class StructuralDistance(torch.nn.Module):
 
     Larger is closer (is_inverted is True), as with its CosineSimilarity: the mean of the cosine of the globals and the
     structural similarity of the cells, or one of them alone (measure="blended", "structural" or "global").
-    grid: rows and columns. globals: whether embeddings end with a global vector, as pack() makes them; without, the mean of
+    grid: (rows, columns), or one number of both. globals: whether embeddings end with a global vector, as pack() makes them; without, the mean of
     an image's cells is its global vector. plan, lambda_, marginals and more: as for diml.torch.StructuralSimilarity.
 
     Every cell and every global vector is normalised on its own, whatever the length of the whole embedding: of one that the
     caller has normalised already, the distances are the same. normalize_embeddings=False promises vectors of length 1
     (get_norm() is then not 1, but the square root of their number).
+
+    >>> import torch, diml.pml
+    >>> embeddings = torch.randn(3, 17 * 8, generator=torch.Generator().manual_seed(0))
+    >>> distance = diml.pml.StructuralDistance(grid=(4, 4))
+    >>> matrix = distance(embeddings)
+    >>> matrix.shape, bool(matrix.diag().min() > 0.9), distance.is_inverted
+    (torch.Size([3, 3]), True, True)
     """
 
-    def __init__(self, grid: Tuple[int, int] = (4, 4), *, globals: bool = True, measure: str = "blended",
+    def __init__(self, grid: Union[int, Tuple[int, int]] = (4, 4), *, globals: bool = True, measure: str = "blended",
                  normalize_embeddings: bool = True, p: float = 2, power: float = 1, collect_stats: bool = False,
                  plan: str = "constant", **how: Any) -> None:
         super().__init__()
@@ -79,7 +115,7 @@ class StructuralDistance(torch.nn.Module):
             raise BadInput(f"unknown measure '{measure}': blended, structural or global")
         if p != 2:
             raise BadInput("p is 2: cells are compared by their cosine")
-        self.grid, self.globals, self.measure = (int(grid[0]), int(grid[1])), globals, measure
+        self.grid, self.globals, self.measure = _shape_of(grid), globals, measure
         self.normalize_embeddings, self.p, self.power = normalize_embeddings, p, power
         self.is_inverted = True
         self.collect_stats = collect_stats
@@ -137,9 +173,12 @@ class StructuralDistance(torch.nn.Module):
         return y - x
 
     def normalize(self, embeddings: Tensor, dim: int = 1) -> Tensor:
-        """Every cell and every global to length 1; float16 and bfloat16 become float32. dim: 1, as its interface has it."""
+        """Every cell and every global to length 1; float16 and bfloat16 become float32. dim: 1, or 0 where each column is an
+        embedding, as in the weights of classes that some losses have."""
+        if dim == 0:
+            return self.normalize(embeddings.t()).t()
         if dim not in (1, -1):
-            raise BadInput(f"dim is {dim}: embeddings are [images, width], and are normalised along 1")
+            raise BadInput(f"dim is {dim}: embeddings are [images, width] and are normalised along 1, or their transpose along 0")
         cells, vectors = unpack(_wide(embeddings), self.grid, self.globals)
         return pack(unit(cells), None if vectors is None else unit(vectors))
 
@@ -203,10 +242,9 @@ class StructuralKNN:
     [0, 1, 2]
     """
 
-    def __init__(self, rerank: int = 100, grid: Tuple[int, int] = (4, 4), *, globals: bool = True, **how: Any) -> None:
-        if rerank < 0:
-            raise BadInput("rerank is 0 or more")
-        self.rerank, self.grid, self.globals, self.how = rerank, grid, globals, how
+    def __init__(self, rerank: int = 100, grid: Union[int, Tuple[int, int]] = (4, 4), *, globals: bool = True,
+                 **how: Any) -> None:
+        self.rerank, self.grid, self.globals, self.how = whole(rerank, "rerank", 0), _shape_of(grid), globals, how
         self.reference: Optional[Tensor] = None
         self._held: Optional[_Held] = None
 
@@ -225,7 +263,9 @@ class StructuralKNN:
         if reference is None:
             raise BadInput("there is no reference: pass one, or give embeddings to train() first")
         extra = int(ref_includes_query)
-        if k < 1 or k + extra > len(reference):
+        check_tensor(query, "query")
+        check_tensor(reference, "reference")
+        if whole(k, "k") < 1 or k + extra > len(reference):
             raise BadInput(f"k is {k}: from 1 to {len(reference) - extra} neighbours are there")
         cells, vectors = unpack(query.detach(), self.grid, self.globals)
         values, indices = self._retriever(reference, query.device).search(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-from . import _diml
+from . import _settings
 from . import _tensors as T
 from ._errors import BadInput
 from ._unrolled import cross_correlation, sinkhorn
@@ -132,7 +132,7 @@ class StructuralSimilarity(torch.nn.Module):
 
     def _params(self) -> Any:
         # Not kept: a module is copied and pickled.
-        return _diml.MatchParams(self.marginals, self.lambda_, self.tolerance, self.max_iterations)
+        return _settings.params(self.marginals, self.lambda_, self.tolerance, self.max_iterations)
 
     def extra_repr(self) -> str:
         return f"plan={self.plan!r}, lambda_={self.lambda_}, marginals={self.marginals!r}"
@@ -147,12 +147,18 @@ class StructuralSimilarity(torch.nn.Module):
 
         float16 and bfloat16 are computed in float32. The result has the type and the device of `source`.
         """
+        T.check_tensor(source, "source")
         with torch.autocast(source.device.type, enabled=False):
             sides = self._sides(source, target, globals)
             return self._scores(sides, self._listed(pairs, sides), plans).to(source.dtype)
 
     def _scores(self, sides: _Sides, listed: _Pairs, plans: Optional[Tensor]) -> Tensor:
         if plans is not None:
+            pairs = (len(sides.source), len(sides.target)) if listed.index is None else (len(listed.index),)
+            wanted = [*pairs, sides.source.shape[1], sides.target.shape[1]]
+            T.check_tensor(plans, "plans")
+            if list(plans.shape) != wanted:
+                raise BadInput(f"plans is {list(plans.shape)} where {wanted} is wanted, as plans() returns it")
             return _constant_scores(plans.detach().to(sides.source.dtype), sides.source, sides.target, listed)
         if self.plan == "unrolled":
             return self._unrolled(sides, listed)[0]
@@ -165,6 +171,7 @@ class StructuralSimilarity(torch.nn.Module):
               pairs: Union[str, Tensor] = "aligned") -> Tensor:
         """The transport plans: [N, R_s, R_t], [N, M, R_s, R_t] or [P, R_s, R_t]. Rows are source cells, columns target
         cells. Without a gradient."""
+        T.check_tensor(source, "source")
         with torch.no_grad(), torch.autocast(source.device.type, enabled=False):
             sides = self._sides(source, target, globals)
             listed = self._listed(pairs, sides)
@@ -172,7 +179,7 @@ class StructuralSimilarity(torch.nn.Module):
 
     @staticmethod
     def _sides(source: Tensor, target: Tensor, vectors: Globals) -> _Sides:
-        made = []
+        made, vectors = [], _settings.both(vectors)
         for cells, of_cells, name in ((source, vectors[0], "source"), (target, vectors[1], "target")):
             T.check_cells(cells, name)
             if of_cells is not None:

@@ -7,7 +7,7 @@ import diml
 
 folder = pathlib.Path(tempfile.mkdtemp())
 diml.write_critters(folder / "photos", classes=2, images_per_class=4, size=96)  # or photos of your own
-diml.write_model(folder / "small.safetensors", dim=64)  # or "resnet50", after `diml weights get resnet50`
+diml.write_model(folder / "small.safetensors", dim=64)  # or diml.fetch_model("resnet50")
 photos = sorted((folder / "photos").glob("images/*/*"))
 
 embed = diml.Embedder(folder / "small.safetensors", grid=4, preprocessing={"resize": 96, "crop": 96})

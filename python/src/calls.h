@@ -107,6 +107,7 @@ void bind_evaluate(py::module_& module);
 void bind_embedder(py::module_& module);
 void bind_gallery(py::module_& module);
 void bind_samples(py::module_& module);
+void bind_weights(py::module_& module);
 void bind_timing(py::module_& module);
 void bind_tensors(py::module_& module);
 void bind_generated(py::module_& module);

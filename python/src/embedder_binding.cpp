@@ -100,11 +100,18 @@ EmbeddingParams embedding_params(const py::dict& given) {
   EmbeddingParams params;
   for (const auto& [key, value] : given) {
     const auto name = key.cast<std::string>();
-    const auto text = [&value = value] { return value.cast<std::string>(); };
+    const auto whole = [&, &value = value] {
+      if (!PyIndex_Check(value.ptr())) throw py::type_error(name + ": a whole number is wanted");
+      return value.cast<std::int64_t>();
+    };
+    const auto text = [&, &value = value] {
+      if (!PyUnicode_Check(value.ptr())) throw py::type_error(name + ": a word is wanted");
+      return value.cast<std::string>();
+    };
     if (name == "model") {
       params.model = text();
     } else if (name == "grid") {
-      const auto grid = value.cast<std::int64_t>();
+      const std::int64_t grid = whole();
       if (grid < 1 || grid > 14) throw Error("grid is 1 to 14 cells a side");
       params.grid = static_cast<std::size_t>(grid);
     } else if (name == "pooling") {
@@ -120,7 +127,9 @@ EmbeddingParams embedding_params(const py::dict& given) {
     } else if (name == "device") {
       params.device = text();
     } else if (name == "batch") {
-      params.batch = value.cast<std::size_t>();
+      const std::int64_t batch = whole();
+      if (batch < 1) throw Error("batch is 1 or more images in one forward pass");
+      params.batch = static_cast<std::size_t>(batch);
     } else {
       throw Error("an embedder has no setting '" + name + "'");
     }

@@ -5,6 +5,7 @@
 #include "datasets/images_below.h"
 #include "diml/gallery_images.h"
 #include "engine/gallery_files.h"
+#include "engine/index_gallery.h"
 #include "engine/known_items.h"
 #include "engine/sync_folder.h"
 #include "gallery.h"
@@ -206,6 +207,22 @@ py::dict sync(OpenGallery& gallery, const std::string& folder, const std::string
   return done;
 }
 
+py::dict build_index(OpenGallery& gallery, const std::string& kind, const py::object& progress) {
+  const Progress report = progress_to(progress);
+  StoreIndex made;
+  {
+    const py::gil_scoped_release without_gil;
+    made = index_gallery(gallery.store(), kind, threads(), report, ended_by_ctrl_c());
+  }
+  py::dict done;
+  done["kind"] = made.kind;
+  done["items"] = made.items;
+  done["bytes"] = made.bytes;
+  done["seconds"] = made.seconds;
+  done["recall"] = made.recall;
+  return done;
+}
+
 }  // namespace
 
 void bind_gallery_changes(GalleryClass& gallery) {
@@ -216,6 +233,7 @@ void bind_gallery_changes(GalleryClass& gallery) {
            py::arg("metadata"), py::arg("replace"), py::arg("progress"))
       .def("update", &update, py::arg("ids"), py::arg("labels"), py::arg("metadata"))
       .def("remove", &remove, py::arg("ids"))
+      .def("build_index", &build_index, py::arg("kind"), py::arg("progress"))
       .def("sync", &sync, py::arg("folder"), py::arg("labels"), py::arg("dry_run"),
            py::arg("force"), py::arg("skip_bad"), py::arg("progress"));
   gallery.def_static("images_below", &images_of, py::arg("folder"));

@@ -29,6 +29,9 @@ FloatArray floats_of(const py::object& object, const std::string& name) {
     PyErr_Clear();
     throw py::type_error(name + " must be a NumPy array of numbers");
   }
+  if (array.dtype().kind() == 'U') {
+    throw py::type_error(name + " is text: numbers are wanted; an Embedder makes cells of photos");
+  }
   if (std::string_view("biuf").find(array.dtype().kind()) == std::string_view::npos) {
     throw py::type_error(name + " has the type " + py::str(array.dtype()).cast<std::string>() +
                          ": numbers are wanted, convert it with .astype(numpy.float32)");
@@ -88,11 +91,11 @@ bool differs(const float* made, std::span<const float> given) {
 Grids::Block::Block(const py::object& given_cells, const py::object& given_globals,
                     std::size_t count, const std::string& name, Lengths lengths) {
   const FloatArray array = floats_of(given_cells, name);
-  const bool one = count == 1 && array.ndim() == 2;
-  if (!one && array.ndim() != 3) {
-    throw Error(name + " is " + shape_text(array) +
-                (count == 1 ? ": [cells, dimensions] is wanted"
-                            : ": [images, cells, dimensions] is wanted"));
+  const bool one = count == 1;
+  if (array.ndim() != (one ? 2 : 3)) {
+    throw Error(
+        name + " is " + shape_text(array) +
+        (one ? ": [cells, dimensions] is wanted" : ": [images, cells, dimensions] is wanted"));
   }
   const py::ssize_t lead = one ? 0 : 1;
   size = one ? std::size_t{1} : static_cast<std::size_t>(array.shape(0));

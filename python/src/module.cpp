@@ -1,5 +1,9 @@
 #include "calls.h"
 
+#include <filesystem>
+
+#include "base/system_error.h"
+
 namespace diml::python {
 namespace {
 
@@ -30,6 +34,10 @@ PYBIND11_MODULE(_diml, module) {
       if (thrown) std::rethrow_exception(thrown);
     } catch (const diml::Error& error) {
       raise(error);
+    } catch (const std::filesystem::filesystem_error& error) {
+      raise(diml::system_error(error.path1().string() + ": cannot be used", error.code()));
+    } catch (const std::system_error& error) {  // threads that cannot be started
+      raise(diml::Error(diml::kind_of_errno(error.code().value()), error.what()));
     }
   });
   module.attr("__version__") = DIML_VERSION;
@@ -55,6 +63,7 @@ PYBIND11_MODULE(_diml, module) {
   bind_timing(module);
 #if DIML_HAS_NETWORKS
   bind_embedder(module);
+  bind_weights(module);
 #if DIML_HAS_GALLERY
   bind_gallery(module);
 #endif

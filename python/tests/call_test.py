@@ -218,7 +218,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(sorted(few[1][:2].tolist()), [5, 9])
 
     def test_progress_counts_and_its_exception_ends_the_call(self):
-        A = RNG.normal(size=(30, 16, 8))
+        A = RNG.normal(size=(30, 8, 16))
         seen = []
         diml.similarity(A, A, progress=lambda done, total: seen.append((done, total)))
         self.assertEqual(seen[-1], (900, 900))
@@ -226,7 +226,7 @@ class Calls(unittest.TestCase):
             diml.similarity(A, A, progress=lambda done, total: 1 / 0)
 
     def test_a_bar_is_drawn_with_tqdm_and_without(self):
-        A = RNG.normal(size=(30, 16, 8))
+        A = RNG.normal(size=(30, 8, 16))
         for name in ("tqdm", "none"):
             with mock.patch.dict(sys.modules, {} if name == "tqdm" else {"tqdm": None, "tqdm.auto": None}):
                 screen = io.StringIO()
@@ -250,7 +250,7 @@ class Calls(unittest.TestCase):
         self.assertEqual(json.loads(json.dumps(r)), r)
 
     def test_ctrl_c_ends_a_long_call_while_other_threads_run(self):
-        A = RNG.normal(size=(1500, 49, 16)).astype(np.float32)
+        A = RNG.normal(size=(1500, 49, 64)).astype(np.float32)
         ticks = []
 
         def press():

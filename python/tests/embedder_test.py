@@ -36,6 +36,17 @@ class Embedding(Photos):
         self.assertEqual(self.embedder(pixels[1]).cells.tobytes(), wanted.cells[1:2].tobytes())
         self.assertEqual(self.embedder(self.paths[1]).cells.tobytes(), wanted.cells[1:2].tobytes())
 
+    def test_pictures_of_pillow_give_the_bits_of_files(self):
+        try:
+            from PIL import Image
+        except ImportError:
+            self.skipTest("Pillow is not there: install python3-pil")
+        wanted = self.embedder(self.paths[:2]).cells.tobytes()
+        opened = [Image.open(path) for path in self.paths[:2]]
+        self.assertEqual(self.embedder(opened).cells.tobytes(), wanted)
+        self.assertEqual(self.embedder([picture.convert("RGBA") for picture in opened]).cells.tobytes(), wanted)
+        self.assertEqual(self.embedder(opened[0].convert("L")).cells.shape, (1, 16, 32))
+
     def test_settings_change_the_grid(self):
         seven = diml.Embedder(self.model, grid=2, projection=False, pooling="roi_align",
                               preprocessing={**SMALL, "mean": [120, 120, 120]})

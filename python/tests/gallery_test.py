@@ -243,7 +243,7 @@ class Collection(Photos):
             self.assertEqual(g.add([str(i) for i in range(600)], cells=cells)["added"], 344)
 
     def test_modes_and_closing(self):
-        with self.assertRaisesRegex(FileNotFoundError, "name a model"):
+        with self.assertRaisesRegex(diml.NotFound, "name a model"):
             diml.Gallery(self.path("none"))
         self.assertFalse(os.path.exists(self.path("none")))
         with self.assertRaisesRegex(diml.Error, "gallery"):

@@ -1,6 +1,7 @@
 """diml.pml: the distance and inference interfaces of pytorch-metric-learning."""
 
 import doctest
+import importlib.util
 import os
 import pickle
 import tempfile
@@ -115,6 +116,25 @@ class Distance(unittest.TestCase):
         far, near = pml_protocol.hardest(diml.pml.StructuralDistance(GRID), packed(), labels)
         self.assertTrue((labels[far] == labels).all() and (labels[near] != labels).all())
 
+    def test_columns_are_normalised_as_rows_are(self):
+        distance = diml.pml.StructuralDistance(GRID)
+        torch.testing.assert_close(distance.normalize(packed().t(), dim=0).t(), distance.normalize(packed()))
+        with self.assertRaisesRegex(ValueError, "dim is 2"):
+            distance.normalize(packed(), dim=2)
+
+    def test_a_grid_is_one_number_too_and_wrong_arguments_are_named(self):
+        square = diml.pml.pack(torch.randn(5, 4, 8), torch.randn(5, 8))
+        self.assertTrue((diml.pml.StructuralDistance(2)(square) == diml.pml.StructuralDistance((2, 2))(square)).all())
+        for kind, words, call in ((ValueError, "grid is 0", lambda: diml.pml.StructuralDistance((0, 4))),
+                                  (ValueError, "a pair is wanted", lambda: diml.pml.StructuralKNN(grid=(4, 4, 4))),
+                                  (TypeError, "grid is 'wide'", lambda: diml.pml.StructuralKNN(grid="wide")),
+                                  (TypeError, "embeddings is a ndarray", lambda: diml.pml.unpack(square.numpy(), 2)),
+                                  (TypeError, "cells is a ndarray", lambda: diml.pml.pack(CELLS)),
+                                  (ValueError, "cells is .6, 8.", lambda: diml.pml.pack(torch.from_numpy(CELLS[0]))),
+                                  (ValueError, "rerank is -1", lambda: diml.pml.StructuralKNN(rerank=-1))):
+            with self.assertRaisesRegex(kind, words):
+                call()
+
     def test_halves_stay_halves(self):
         for dtype in (torch.float16, torch.bfloat16):
             matrix = diml.pml.StructuralDistance(GRID, measure="structural")(packed(dtype))
@@ -216,6 +236,57 @@ class Neighbours(unittest.TestCase):
         wanted = diml.evaluate(CELLS, VECTORS, LABELS, rerank=(20,))
         found = pml_protocol.precision_at_1(knn, packed(), torch.from_numpy(LABELS))
         self.assertAlmostEqual(100 * found, wanted["p_at_1"][0], places=6)
+
+
+if importlib.util.find_spec("pytorch_metric_learning") is not None:  # not packaged in Debian
+    from pytorch_metric_learning import losses, miners, reducers
+    from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
+    from pytorch_metric_learning.utils.inference import CustomKNN, InferenceModel, MatchFinder
+
+    class WithThePackage(unittest.TestCase):
+        """The package itself, and whether the protocol here is its own."""
+
+        def setUp(self):
+            self.labels, self.distance = torch.from_numpy(LABELS), diml.pml.StructuralDistance(GRID)
+
+        def test_the_protocol_is_its_own(self):
+            for own, copied in ((losses.MultiSimilarityLoss(2, 50, 0.5, distance=self.distance),
+                                 pml_protocol.MultiSimilarityLoss(distance=self.distance)),
+                                (losses.TripletMarginLoss(0.1, distance=self.distance, reducer=reducers.MeanReducer()),
+                                 pml_protocol.TripletLoss(0.1, self.distance))):
+                torch.testing.assert_close(own(packed(), self.labels), copied(packed(), self.labels))
+            far, near = pml_protocol.hardest(self.distance, packed(), self.labels)
+            _, positive, negative = miners.BatchHardMiner(distance=self.distance)(packed(), self.labels)
+            self.assertTrue(torch.equal(far, positive) and torch.equal(near, negative))
+
+        def test_its_losses_train(self):
+            width = packed().shape[1]
+            for loss in (losses.ContrastiveLoss(1, 0, distance=self.distance), losses.NTXentLoss(distance=self.distance),
+                         losses.MarginLoss(distance=self.distance), losses.NCALoss(distance=self.distance),
+                         losses.SupConLoss(distance=self.distance), losses.LiftedStructureLoss(distance=self.distance),
+                         losses.ProxyAnchorLoss(5, width, distance=self.distance),
+                         losses.NormalizedSoftmaxLoss(5, width, distance=self.distance),
+                         losses.CrossBatchMemory(losses.MultiSimilarityLoss(distance=self.distance), width, 64)):
+                embeddings = packed().requires_grad_()
+                loss(embeddings, self.labels).backward()
+                self.assertGreater(embeddings.grad.abs().max(), 0, type(loss))
+                self.assertTrue(bool(torch.isfinite(embeddings.grad).all()), type(loss))
+
+        def test_its_inference(self):
+            knn = diml.pml.StructuralKNN(rerank=100, grid=GRID)
+            everything = CustomKNN(self.distance)(packed(), 5, packed(), True)
+            for own, found in zip(everything, knn(packed(), 5, packed(), True)):
+                torch.testing.assert_close(own, found, atol=5e-6, rtol=0)
+            model = InferenceModel(torch.nn.Identity(), match_finder=MatchFinder(self.distance, 0.9), knn_func=knn,
+                                   data_device=torch.device("cpu"))
+            model.train_knn(packed())
+            self.assertEqual(model.get_nearest_neighbors(packed()[7:9], 1)[1][:, 0].tolist(), [7, 8])
+            self.assertTrue(model.is_match(packed()[:1], packed()[:1]))
+            of_package = AccuracyCalculator(include=("precision_at_1", "mean_average_precision_at_r"), k="max_bin_count",
+                                            knn_func=knn, device=torch.device("cpu")).get_accuracy(packed(), self.labels)
+            wanted = diml.evaluate(CELLS, VECTORS, LABELS, rerank=(100,))
+            for name, own in (("precision_at_1", "p_at_1"), ("mean_average_precision_at_r", "map_at_r")):
+                self.assertAlmostEqual(100 * of_package[name], wanted[own][0], places=5)
 
 
 class Examples(unittest.TestCase):

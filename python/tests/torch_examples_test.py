@@ -33,7 +33,7 @@ class Examples(unittest.TestCase):
                 self.assertIn("<html", page.read())
         self.assertEqual(table["rerank"], [0, 20])
         self.assertGreater(table["map_at_r"][1], table["map_at_r"][0])
-        self.assertAlmostEqual(match.plan.sum(), 1.0, places=3)
+        self.assertAlmostEqual(float(match.plan.sum()), 1.0, places=3)
 
     def test_loss_of_pml(self):
         losses, right = example("06_loss_of_pytorch_metric_learning").main()

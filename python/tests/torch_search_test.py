@@ -13,7 +13,7 @@ except ImportError as error:
     raise unittest.SkipTest("PyTorch is not there: install python3-torch") from error
 
 import diml
-from diml import _diml, _inputs, _search, _tensor_search, _tensors
+from diml import _diml, _inputs, _settings, _tensor_search, _tensors
 
 torch.set_num_threads(1)
 RNG = np.random.default_rng(11)
@@ -28,7 +28,7 @@ def tensors(*arrays):
 
 
 def how(weights=(1.0, 1.0), score="structural"):
-    return _tensor_search.How(weights, score, _search._params("cross_correlation", 0.05, 1e-4, 1000), "auto")
+    return _tensor_search.How(weights, score, _settings.params("cross_correlation", 0.05, 1e-4, 1000), "auto")
 
 
 def on_device():

@@ -15,7 +15,8 @@ import diml
 
 FOLDER = os.path.dirname(diml.__file__)
 ALLOWED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stubtest.allow")
-WITH_TORCH = {"torch", "pml", "_tensors", "_tensor_search", "_unrolled"}  # modules that need more than NumPy; they have tests of their own
+# Modules that need more than NumPy; they have tests of their own.
+WITH_TORCH = {"torch", "pml", "_tensors", "_tensor_search", "_unrolled"}
 
 
 def modules():
