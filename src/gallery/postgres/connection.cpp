@@ -1,8 +1,11 @@
 #include "connection.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <libpq-fe.h>
 #include <poll.h>
@@ -78,6 +81,24 @@ ErrorKind kind_of(std::string_view state) {
   if (state == "25006" || group == "23") return ErrorKind::conflict;
   if (group == "XX") return ErrorKind::damaged;
   return ErrorKind::internal;
+}
+
+// A machine that says nothing any more must not hold its clients for minutes, as TCP would.
+constexpr std::array<std::pair<const char*, const char*>, 5> kPatience = {{
+    {"connect_timeout", "2"},  // seconds, of each host
+    {"keepalives_idle", "2"},
+    {"keepalives_interval", "1"},
+    {"keepalives_count", "2"},
+    {"tcp_user_timeout", "4000"},  // milliseconds
+}};
+
+// Its environment or a service says how long to wait, and would have the last word otherwise.
+bool is_patience_given(const PQconninfoOption* options) {
+  if (std::getenv("PGSERVICE") != nullptr || std::getenv("PGCONNECT_TIMEOUT") != nullptr) return true;
+  for (; options->keyword != nullptr; ++options) {
+    if (std::string_view(options->keyword) == "service") return options->val != nullptr;
+  }
+  return false;
 }
 
 const char* remedy_of(std::string_view state) {
@@ -238,10 +259,18 @@ Connection::Connection(const Address& address) : address_(address) {
                 ": is no valid address: write postgres://USER@HOST:PORT/DATABASE/GALLERY, with "
                 "libpq's parameters after a ?, and special characters as %XX");
   }
+  std::vector<const char*> names = {"client_encoding", "fallback_application_name"};
+  std::vector<const char*> values = {"UTF8", "diml"};
+  if (!is_patience_given(parsed)) {
+    for (const auto& [name, value] : kPatience) {
+      names.push_back(name);
+      values.push_back(value);
+    }
+  }
   PQconninfoFree(parsed);
-  const char* const names[] = {"client_encoding", "fallback_application_name", "dbname", nullptr};
-  const char* const values[] = {"UTF8", "diml", address.database.c_str(), nullptr};
-  connection_.reset(PQconnectdbParams(names, values, 1), PQfinish);
+  names.insert(names.end(), {"dbname", nullptr});  // the address has the last word
+  values.insert(values.end(), {address.database.c_str(), nullptr});
+  connection_.reset(PQconnectdbParams(names.data(), values.data(), 1), PQfinish);
   if (!connection_) throw std::bad_alloc();
   if (PQstatus(connection_.get()) != CONNECTION_OK) {
     const std::string message = in_one_line(PQerrorMessage(connection_.get()), address_);
@@ -254,7 +283,8 @@ Connection::Connection(const Address& address) : address_(address) {
     throw Error(is_refused   ? ErrorKind::bad_input
                 : is_missing ? ErrorKind::not_found
                              : ErrorKind::out_of_resources,
-                address_.shown + ": cannot be reached: " + message);
+                address_.shown + ": cannot be reached: " + message,
+                is_refused || is_missing ? "" : kUnreachable);
   }
   // Their order matters to nobody: they are asked for after the call that they belong to.
   PQsetNoticeProcessor(
@@ -291,7 +321,8 @@ void Connection::refuse(const pg_result* result) const {
   const std::string message = primary == nullptr ? PQerrorMessage(connection_.get()) : primary;
   throw Error(is_lost() ? ErrorKind::out_of_resources : kind_of(state),
               address_.shown + ": PostgreSQL says: " + in_one_line(message, address_) +
-                  remedy_of(state) + " (" + state + ")");
+                  remedy_of(state) + " (" + state + ")",
+              is_lost() ? kUnreachable : "");
 }
 
 Result Connection::checked(pg_result* result) const {

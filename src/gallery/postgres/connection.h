@@ -17,6 +17,11 @@ struct pg_result;
 
 namespace diml::postgres {
 
+// Parameters of errors: the database is away, perhaps for a moment; it went away, and nobody knows
+// whether the change was made before.
+constexpr const char* kUnreachable = "database";
+constexpr const char* kMayBeMade = "outcome";
+
 using Bytes = std::span<const std::byte>;
 
 inline Bytes bytes_of(std::string_view text) {

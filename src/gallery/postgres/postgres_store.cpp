@@ -21,8 +21,6 @@ constexpr std::int64_t kRemembered = 65536;
 
 // How long a change waits for a server that went away while it was made.
 constexpr std::chrono::seconds kRetried{10};
-constexpr std::chrono::milliseconds kFirstPause{50};
-constexpr std::chrono::milliseconds kLongestPause{1000};
 
 Error no_gallery(const Address& address) {
   return {ErrorKind::not_found, address.shown + ": there is no gallery: 'diml index build " +
@@ -73,23 +71,6 @@ std::string in_one_line(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) all += (all.empty() ? "" : "; ") + line;
   return all;
 }
-
-// A pause that grows, and that differs between those who wait for the same server.
-class Pauses {
- public:
-  bool pause() {
-    if (std::chrono::steady_clock::now() > end_) return false;
-    std::uniform_real_distribution<double> jitter(0.5, 1.5);
-    std::this_thread::sleep_for(next_ * jitter(random_));
-    next_ = std::min(2 * next_, std::chrono::milliseconds(kLongestPause));
-    return true;
-  }
-
- private:
-  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kRetried;
-  std::chrono::milliseconds next_ = kFirstPause;
-  std::minstd_rand random_{std::random_device{}()};
-};
 
 // An item to add, with everything that does not depend on its id.
 struct Row {
@@ -353,7 +334,8 @@ std::unique_ptr<GridSnapshot> PostgresStore::snapshot() const {
 PostgresStore::Change PostgresStore::change(const Work& work) {
   if (access_ == StoreAccess::read) throw Error(name() + ": is open for reading only");
   const std::string call = random_text();
-  Pauses pauses;
+  BackOff pauses;
+  const auto end = std::chrono::steady_clock::now() + kRetried;
   for (bool was_begun = false;;) {
     bool may_pass = was_begun;  // a server that went away may be on its way back
     try {
@@ -369,10 +351,13 @@ PostgresStore::Change PostgresStore::change(const Work& work) {
       if (!may_pass) throw;
       was_begun = true;
       pool_->forget_idle();
-      if (!pauses.pause()) {
-        throw with_context(
-            error, "", "; the change may have been made: look, and repeat it where it was not");
+      if (std::chrono::steady_clock::now() > end) {
+        throw Error(error.kind(),
+                    error.what() + std::string("; the change may have been made: look, and repeat "
+                                               "it where it was not"),
+                    kMayBeMade);
       }
+      std::this_thread::sleep_for(pauses.next());
     }
   }
 }
