@@ -21,7 +21,7 @@
 #include "diml/gallery.h"
 #include "diml/generated.h"
 #include "gallery/postgres/connection.h"
-#include "postgres/own_server.h"
+#include "postgres/killable_server.h"
 #include "server/http_client.h"
 
 namespace diml::test {
@@ -164,7 +164,7 @@ class Clients {
 class LostDatabase : public testing::Test {
  protected:
   void SetUp() override {
-    if (!OwnServer::is_possible())
+    if (!KillableServer::is_possible())
       GTEST_SKIP() << "there is no PostgreSQL server (package postgresql)";
     database_.emplace();
     address_ = database_->address("g");
@@ -204,7 +204,7 @@ class LostDatabase : public testing::Test {
 
   GeneratedGrids generated_ = generate_grids(
       {.size = kImages, .classes = 20, .grid = 3, .dim = 24, .seed = 5, .type = CellType::float16});
-  std::optional<OwnServer> database_;
+  std::optional<KillableServer> database_;
   std::string address_;
   std::vector<std::unique_ptr<ServerProcess>> servers_;
   std::vector<int> ports_;
@@ -259,7 +259,7 @@ TEST_F(LostDatabase, AServerThatIsAwayIsAskedOncePerPause) {
 }
 
 // The processes that answer clients of a database.
-std::vector<pid_t> backends_of(const OwnServer& database) {
+std::vector<pid_t> backends_of(const KillableServer& database) {
   std::ifstream file(database.host() + "/data/postmaster.pid");
   pid_t main = 0;
   file >> main;
@@ -316,7 +316,7 @@ struct Adder {
 TEST_F(LostDatabase, NothingAcknowledgedIsLostWhenThePrimaryIsKilledAndItsStandbyPromoted) {
   constexpr std::size_t kClients = 32;
   constexpr std::size_t kAtOnce = 5;
-  const OwnServer standby(*database_);
+  const KillableServer standby(*database_);
   {
     postgres::Connection administrator(postgres::address_from(address_));
     administrator.ask("ALTER SYSTEM SET synchronous_standby_names = '*'");

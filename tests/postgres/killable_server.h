@@ -14,20 +14,20 @@ namespace diml::test {
 
 // A PostgreSQL server that belongs to one test, which may do anything to it; until the end of the
 // object.
-class OwnServer {
+class KillableServer {
  public:
   // Whether there is PostgreSQL on this machine.
   static bool is_possible() {
     return std::system("ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1") == 0;
   }
 
-  OwnServer() { run("start " + folder_.path()); }
+  KillableServer() { run("start " + folder_.path()); }
   // A standby of another one.
-  explicit OwnServer(const OwnServer& primary) {
+  explicit KillableServer(const KillableServer& primary) {
     run("standby " + folder_.path() + " " + primary.folder_.path());
   }
-  ~OwnServer() { (void)std::system(command("stop " + folder_.path()).c_str()); }
-  OwnServer& operator=(const OwnServer&) = delete;
+  ~KillableServer() { (void)std::system(command("stop " + folder_.path()).c_str()); }
+  KillableServer& operator=(const KillableServer&) = delete;
 
   // At once, with all processes, as when its machine goes away.
   void kill() const { run("kill " + folder_.path()); }
