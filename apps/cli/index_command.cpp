@@ -383,6 +383,7 @@ Run define_index(CLI::App& command) {
   add("verify", "Check a gallery for damage", define_index_verify);
   add("export", "Write grids, labels and texts to files", define_index_export);
   add("copy", "Copy a gallery, into PostgreSQL or out of it", define_index_copy);
+  add("shard", "Lay a new gallery in PostgreSQL over several databases", define_index_shard);
   add("cache", "Build an approximate index for large galleries", define_index_cache);
   add("backup", "Copy a gallery while it is in use", define_index_backup);
   add("restore", "Put a backup in the place of a gallery", define_index_restore);
@@ -391,7 +392,7 @@ Run define_index(CLI::App& command) {
   return [chosen] {
     if (!*chosen)
       throw CLI::RequiredError(
-          "build, add, remove, sync, info, verify, export, copy, cache, backup, restore, compact "
+          "build, add, remove, sync, info, verify, export, copy, shard, cache, backup, restore, compact "
           "or salvage");
     (*chosen)();
   };

@@ -5,6 +5,7 @@
 #include "diml/error.h"
 #include "lmdb_store.h"
 #include "postgres/address.h"
+#include "sharding.h"
 #if DIML_HAS_POSTGRES
 #include "postgres/postgres_store.h"
 #endif
@@ -74,3 +75,9 @@ bool remove_empty_gallery(const std::string& name) {
 }
 
 }  // namespace diml
+
+#if !DIML_HAS_POSTGRES
+namespace diml::gallery {
+void shard(const std::string& gallery, std::span<const std::string>) { refuse_address(gallery); }
+}  // namespace diml::gallery
+#endif

@@ -30,7 +30,8 @@ PostgresSnapshot::Opened PostgresSnapshot::opened(const std::shared_ptr<Pool>& p
     auto transaction = std::make_unique<Transaction>(
         *lease, "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     Result about =
-        lease->ask("SELECT revision, items, next_id FROM diml.galleries WHERE id = $1::integer",
+        lease->ask("SELECT revision, items, next_id, leaving FROM diml.galleries WHERE id = "
+                   "$1::integer",
                    Parameters().add(gallery.number));
     return {std::move(lease), std::move(transaction), std::move(about)};
   };
@@ -62,6 +63,19 @@ PostgresSnapshot::PostgresSnapshot(Opened opened, const GalleryRow& gallery)
   revision_ = static_cast<std::uint64_t>(about.number(0, 0));
   size_ = static_cast<std::size_t>(about.number(0, 1));
   next_id_ = about.number(0, 2);
+  leaving_ = about.numbers(0, 3);
+}
+
+bool PostgresSnapshot::counts(std::int64_t id) const {
+  return id < next_id_ && !std::binary_search(leaving_.begin(), leaving_.end(), id);
+}
+
+std::vector<std::int64_t> PostgresSnapshot::those_that_count(
+    std::span<const std::int64_t> ids) const {
+  std::vector<std::int64_t> all;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(all),
+               [&](std::int64_t id) { return counts(id); });
+  return all;
 }
 
 Result PostgresSnapshot::ask(const char* statement, const Parameters& parameters) const {
@@ -84,15 +98,18 @@ void PostgresSnapshot::refuse_missing(std::int64_t id) const {
 bool PostgresSnapshot::contains(std::int64_t id) const {
   return ask("SELECT FROM diml.items WHERE gallery = $1::integer AND id = $2",
              of_gallery().add(id))
-             .rows() > 0;
+                 .rows() > 0 &&
+         counts(id);
 }
 
 std::optional<std::int64_t> PostgresSnapshot::find(const std::string& path) const {
   const Result found =
       ask("SELECT id FROM diml.items WHERE gallery = $1::integer AND sha256(path) = $2",
           of_gallery().add_bytes(bytes_of(path_digest(path))));
-  if (found.rows() == 0) return std::nullopt;
-  return found.number(0, 0);
+  for (std::size_t row = 0; row < found.rows(); ++row) {
+    if (counts(found.number(row, 0))) return found.number(row, 0);
+  }
+  return std::nullopt;
 }
 
 Item PostgresSnapshot::item(std::int64_t id) const { return items({&id, 1}).front(); }
@@ -102,7 +119,7 @@ std::vector<Item> PostgresSnapshot::items(std::span<const std::int64_t> ids) con
       std::string("SELECT ") + kWordColumns +
       " FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)";
   std::unordered_map<std::int64_t, Item> found;
-  in_parts({ids.begin(), ids.end()}, [&](std::span<const std::int64_t> part) {
+  in_parts(those_that_count(ids), [&](std::span<const std::int64_t> part) {
     const Result rows = ask(kStatement.c_str(), of_gallery().add(part));
     for (std::size_t row = 0; row < rows.rows(); ++row) {
       Item item = item_in(rows, row);
@@ -127,7 +144,7 @@ std::vector<std::uint8_t> PostgresSnapshot::thumbnail(std::int64_t id) const {
 std::vector<std::vector<std::uint8_t>> PostgresSnapshot::thumbnails(
     std::span<const std::int64_t> ids) const {
   std::unordered_map<std::int64_t, std::vector<std::uint8_t>> found;
-  in_parts({ids.begin(), ids.end()}, [&](std::span<const std::int64_t> part) {
+  in_parts(those_that_count(ids), [&](std::span<const std::int64_t> part) {
     const Result rows =
         ask("SELECT id, thumbnail FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)",
             of_gallery().add(part));
@@ -154,7 +171,7 @@ std::vector<GridView> PostgresSnapshot::grids(std::span<const std::int64_t> ids)
   const std::size_t bytes = format.cells_per_grid * format.dim * size_of(format.type);
   std::vector<std::int64_t> wanted;
   std::copy_if(ids.begin(), ids.end(), std::back_inserter(wanted),
-               [&](std::int64_t id) { return !grids_.contains(id); });
+               [&](std::int64_t id) { return counts(id) && !grids_.contains(id); });
   in_parts(std::move(wanted), [&](std::span<const std::int64_t> part) {
     const Result rows =
         ask("SELECT id, global, cells FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)",
@@ -173,6 +190,10 @@ std::vector<GridView> PostgresSnapshot::grids(std::span<const std::int64_t> ids)
   grids.reserve(ids.size());
   for (const std::int64_t id : ids) {
     const auto held = grids_.find(id);
+    if (held == grids_.end() && gallery_.shards > 0 && counts(id)) {
+      throw Error(ErrorKind::out_of_resources,
+                  name() + ": item " + std::to_string(id) + " was removed meanwhile: repeat the call");
+    }
     if (held == grids_.end()) refuse_missing(id);
     grids.push_back({held->second.cells.data(), format.type, format.cells_per_grid, format.dim,
                      held->second.global.data()});
@@ -197,13 +218,14 @@ std::vector<std::int64_t> PostgresSnapshot::ids() const {
       ask("SELECT id FROM diml.items WHERE gallery = $1::integer ORDER BY id", of_gallery());
   std::vector<std::int64_t> ids(rows.rows());
   for (std::size_t row = 0; row < ids.size(); ++row) ids[row] = rows.number(row, 0);
-  return ids;
+  return those_that_count(ids);
 }
 
 bool PostgresSnapshot::show(const Result& rows, const Visitor& visitor) const {
   std::vector<float> global(gallery_.format.dim);
   for (std::size_t row = 0; row < rows.rows(); ++row) {
     const std::int64_t id = rows.number(row, 0);
+    if (!counts(id)) continue;
     if (!rows.read_floats(row, 2, global)) refuse_damaged(id);
     const Bytes label = rows.bytes(row, 1);
     if (!visitor(id, {reinterpret_cast<const char*>(label.data()), label.size()},
@@ -229,7 +251,7 @@ void PostgresSnapshot::visit(std::int64_t first, const Visitor& visitor) const {
 void PostgresSnapshot::visit_some(std::span<const std::int64_t> ids,
                                   const Visitor& visitor) const {
   bool goes_on = true;
-  in_parts({ids.begin(), ids.end()}, [&](std::span<const std::int64_t> part) {
+  in_parts(those_that_count(ids), [&](std::span<const std::int64_t> part) {
     if (!goes_on) return;
     goes_on = show(ask("SELECT id, label, global FROM diml.items WHERE gallery = $1::integer AND "
                        "id = ANY($2) ORDER BY id",
@@ -241,8 +263,9 @@ void PostgresSnapshot::visit_some(std::span<const std::int64_t> ids,
 StoreSummary PostgresSnapshot::summary() const {
   const Result row =
       ask("SELECT count(DISTINCT label) FILTER (WHERE label <> ''), coalesce(min(id), -1), "
-          "coalesce(max(id), -1) FROM diml.items WHERE gallery = $1::integer",
-          of_gallery());
+          "coalesce(max(id), -1) FROM diml.items WHERE gallery = $1::integer AND id < $2 AND id <> "
+          "ALL($3)",
+          of_gallery().add(next_id_).add(leaving_));
   return {static_cast<std::size_t>(row.number(0, 0)), row.number(0, 1), row.number(0, 2)};
 }
 
@@ -256,7 +279,7 @@ std::optional<std::vector<std::int64_t>> PostgresSnapshot::admitted(const Filter
       parameters);
   std::vector<std::int64_t> ids(rows.rows());
   for (std::size_t row = 0; row < ids.size(); ++row) ids[row] = rows.number(row, 0);
-  return ids;
+  return those_that_count(ids);
 }
 
 void PostgresSnapshot::end_views() const {

@@ -9,6 +9,7 @@
 
 #include "item_row.h"
 #include "schema.h"
+#include "shards.h"
 #include "search/item_metadata.h"
 
 namespace diml::postgres {
@@ -30,11 +31,12 @@ Error no_gallery(const Address& address) {
 std::optional<GalleryRow> find_gallery(Connection& connection) {
   if (!has_schema(connection)) return std::nullopt;
   const Result found = connection.ask(
-      "SELECT id, birth, cells_per_grid, dim, cell_type, embedding::text, model FROM "
-      "diml.galleries WHERE name = $1",
+      "SELECT id, birth, cells_per_grid, dim, cell_type, embedding::text, model, shards "
+      "FROM diml.galleries WHERE name = $1",
       Parameters().add_text(connection.address().gallery));
   if (found.rows() == 0) return std::nullopt;
   GalleryRow gallery{found.number(0, 0), static_cast<std::uint64_t>(found.number(0, 1)), {}};
+  gallery.shards = found.number(0, 7);
   try {
     gallery.format.cells_per_grid = static_cast<std::size_t>(found.number(0, 2));
     gallery.format.dim = static_cast<std::size_t>(found.number(0, 3));
@@ -103,7 +105,7 @@ std::vector<Row> rows_of(std::span<const NewItem> items, Duplicates duplicates) 
   return rows;
 }
 
-// The items whose paths are there: those are removed, or everything is refused.
+// The items whose paths are there: those are to be removed, or everything is refused.
 std::vector<std::int64_t> take_out(Connection& connection, std::int64_t gallery,
                                    const std::vector<Row>& rows, Duplicates duplicates) {
   std::vector<std::string> digests;
@@ -120,8 +122,6 @@ std::vector<std::int64_t> take_out(Connection& connection, std::int64_t gallery,
   }
   std::vector<std::int64_t> ids;
   for (std::size_t row = 0; row < there.rows(); ++row) ids.push_back(there.number(row, 0));
-  connection.ask("DELETE FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)",
-                 Parameters().add(gallery).add(ids));
   return ids;
 }
 
@@ -366,7 +366,8 @@ PostgresStore::Change PostgresStore::change_once(Connection& connection, const W
                                                  const std::string& call, bool is_again) const {
   Transaction transaction(connection, "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED");
   const Result row = connection.ask(
-      "SELECT revision, next_id, items FROM diml.galleries WHERE id = $1::integer FOR UPDATE",
+      "SELECT revision, next_id, items, leaving FROM diml.galleries WHERE id = $1::integer FOR "
+      "UPDATE",
       Parameters().add(gallery_.number));
   if (row.rows() == 0) throw Error(ErrorKind::not_found, name() + ": the gallery was deleted");
   Change change{row.number(0, 0), row.number(0, 1), row.number(0, 2)};
@@ -380,9 +381,16 @@ PostgresStore::Change PostgresStore::change_once(Connection& connection, const W
       return change;
     }
   }
+  if (gallery_.shards > 0) {
+    // Rows that do not count: of items that were removed, and of a change that was not committed.
+    connection.ask(
+        "DELETE FROM diml.items WHERE gallery = $1::integer AND (id >= $2 OR id = ANY($3))",
+        Parameters().add(gallery_.number).add(change.first_new_id).add(row.numbers(0, 3)));
+  }
   work(connection, change);
   connection.ask(
-      "WITH g AS (UPDATE diml.galleries SET revision = $2, next_id = $3, items = $4 "
+      "WITH g AS (UPDATE diml.galleries SET revision = $2, next_id = $3, items = $4, "
+      "leaving = $11 "
       "WHERE id = $1::integer), "
       "c AS (INSERT INTO diml.changes (gallery, revision, first_new_id, count, removed, updated, "
       "call) VALUES ($1::integer, $2, $5, $6, $7, $8, $9)), "
@@ -398,9 +406,24 @@ PostgresStore::Change PostgresStore::change_once(Connection& connection, const W
           .add(change.removed)
           .add(change.updated)
           .add_text(call)
-          .add(change.revision + 1 - kRemembered));
+          .add(change.revision + 1 - kRemembered)
+          .add(change.leaving));
   transaction.commit();
   return change;
+}
+
+// Those of shards go later: what servers commit is not one moment, and the row of the gallery says
+// which rows count.
+void PostgresStore::delete_rows(Connection& connection, Change& change,
+                                std::vector<std::int64_t> ids) const {
+  if (ids.empty()) return;
+  if (gallery_.shards > 0) {
+    std::sort(ids.begin(), ids.end());
+    change.leaving = std::move(ids);
+    return;
+  }
+  connection.ask("DELETE FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)",
+                 Parameters().add(gallery_.number).add(ids));
 }
 
 std::vector<std::int64_t> PostgresStore::add(std::span<const NewItem> items,
@@ -410,6 +433,7 @@ std::vector<std::int64_t> PostgresStore::add(std::span<const NewItem> items,
   const std::vector<Row> rows = rows_of(items, duplicates);
   const Change done = change([&](Connection& connection, Change& change) {
     change.removed = take_out(connection, gallery_.number, rows, duplicates);
+    delete_rows(connection, change, change.removed);
     change.items -= static_cast<std::int64_t>(change.removed.size());
     copy_in(connection, gallery_, rows, grids, change.first_new_id);
     change.added = static_cast<std::int64_t>(rows.size());
@@ -443,7 +467,7 @@ void PostgresStore::remove(std::span<const std::int64_t> ids) {
   change([&](Connection& connection, Change& change) {
     change.removed.assign(each.begin(), each.end());
     const Result gone = connection.ask(
-        "DELETE FROM diml.items WHERE gallery = $1::integer AND id = ANY($2) RETURNING id",
+        "SELECT id FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)",
         Parameters().add(gallery_.number).add(change.removed));
     if (gone.rows() != each.size()) {
       std::set<std::int64_t> missing = each;
@@ -452,6 +476,7 @@ void PostgresStore::remove(std::span<const std::int64_t> ids) {
                                             std::to_string(*missing.begin()) +
                                             ": nothing was removed");
     }
+    delete_rows(connection, change, change.removed);
     change.items -= static_cast<std::int64_t>(each.size());
   });
 }
@@ -459,6 +484,7 @@ void PostgresStore::remove(std::span<const std::int64_t> ids) {
 // What is free for reuse is known to the database's vacuum alone.
 GridStore::Space PostgresStore::space() const {
   return with_connection(pool_, [&](Connection& connection) -> Space {
+    if (gallery_.shards > 0) return {bytes_of_shards(connection, gallery_), 0};
     const Result size = connection.ask(
         "SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint FROM pg_inherits "
         "WHERE inhparent = 'diml.items'::regclass AND inhrelid = "

@@ -5,6 +5,7 @@
 
 #include "embedded/0001_galleries.sql.h"
 #include "embedded/0002_roles.sql.h"
+#include "embedded/0003_shards.sql.h"
 
 namespace diml::postgres {
 namespace {
@@ -18,6 +19,7 @@ struct Migration {
 constexpr std::array kMigrations = {
     Migration{"galleries", embedded::_0001_galleries_sql},
     Migration{"roles", embedded::_0002_roles_sql},
+    Migration{"shards", embedded::_0003_shards_sql},
 };
 
 constexpr std::int64_t kLock = 0x64696d6c;  // "diml"

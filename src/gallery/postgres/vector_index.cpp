@@ -9,6 +9,7 @@
 #include "diml/approximate_index.h"
 #include "filter_sql.h"
 #include "postgres_store.h"
+#include "shards.h"
 
 namespace diml::postgres {
 namespace {
@@ -34,7 +35,21 @@ std::string key_sql(const std::string& schema, const std::string& of, std::size_
   return of + "::" + schema + ".halfvec(" + std::to_string(dim) + ")";
 }
 
-std::string index_name(std::int64_t gallery) { return "items_" + std::to_string(gallery) + "_hnsw"; }
+std::string items_table(const GalleryRow& gallery) {
+  return "diml.items_" + std::to_string(gallery.number);
+}
+// Of a table of items.
+std::string index_name(const std::string& table) { return table + "_hnsw"; }
+
+// None where there is no index, or one that was not finished.
+std::optional<std::uint64_t> bytes_of_index(Connection& connection, const std::string& table) {
+  const Result row = connection.ask(
+      "SELECT pg_relation_size(indexrelid) FROM pg_index WHERE indexrelid = to_regclass($1) AND "
+      "indisvalid",
+      Parameters().add_text(index_name(table)));
+  if (row.rows() == 0) return std::nullopt;
+  return static_cast<std::uint64_t>(row.number(0, 0));
+}
 
 void require_vectors(Connection& connection) {
   const std::string& name = connection.address().shown;
@@ -52,6 +67,16 @@ void require_vectors(Connection& connection) {
     throw Error(ErrorKind::unsupported,
                 name + ": its pgvector is older than 0.7, which has 16-bit vectors: update it there");
   }
+}
+
+// Outside a transaction: others read and write meanwhile.
+void make_index(Connection& connection, const std::string& table, std::size_t dim) {
+  const std::string schema = *schema_of_vectors(connection);
+  const std::string index = index_name(table);
+  connection.ask("DROP INDEX CONCURRENTLY IF EXISTS " + index);
+  connection.ask("CREATE INDEX CONCURRENTLY " + index.substr(index.find('.') + 1) + " ON " + table +
+                 " USING hnsw ((" + key_sql(schema, "global", dim) + ") " + schema +
+                 ".halfvec_cosine_ops)");
 }
 
 }  // namespace
@@ -74,11 +99,16 @@ StoredVectors PostgresSnapshot::about_nearest(std::span<const float> query, std:
   parameters.add(query).add(static_cast<std::int64_t>(depth));
   const std::string conditions = filter_sql(filter, parameters);
   const std::size_t dim = gallery_.format.dim;
-  const Result rows = lease_->ask(
-      "SELECT id, global FROM diml.items WHERE gallery = $1::integer AND " + conditions +
-          " ORDER BY (" + key_sql(*schema, "global", dim) + ") OPERATOR(" + *schema + ".<=>) (" +
-          key_sql(*schema, "$2", dim) + ") LIMIT $3",
-      parameters);
+  std::string statement = "SELECT id, global FROM diml.items WHERE gallery = $1::integer AND " +
+                          conditions + " ORDER BY (" + key_sql(*schema, "global", dim) +
+                          ") OPERATOR(" + *schema + ".<=>) (" + key_sql(*schema, "$2", dim) +
+                          ") LIMIT $3";
+  if (gallery_.shards > 0) {
+    statement =
+        nearest_of_shards_sql(gallery_, *schema, "id, global", conditions, parameters.size() + 1);
+    parameters.add(next_id_).add(leaving_);
+  }
+  const Result rows = lease_->ask(statement, parameters);
   StoredVectors found;
   found.ids.resize(rows.rows());
   found.globals.resize(rows.rows() * dim);
@@ -94,13 +124,21 @@ StoredVectors PostgresSnapshot::about_nearest(std::span<const float> query, std:
 std::optional<StoreIndex> PostgresStore::own_index() const {
   return with_connection(pool_, [&](Connection& connection) -> std::optional<StoreIndex> {
     const Result row = connection.ask(
-        "SELECT x.items, x.recall::text, x.seconds, pg_relation_size(i.indexrelid) FROM "
-        "diml.indexes AS x JOIN pg_index AS i ON i.indexrelid = to_regclass('diml.' || $2) "
-        "WHERE x.gallery = $1::integer AND i.indisvalid",
-        Parameters().add(gallery_.number).add_text(index_name(gallery_.number)));
+        "SELECT items, recall::text, seconds FROM diml.indexes WHERE gallery = $1::integer",
+        Parameters().add(gallery_.number));
     if (row.rows() == 0 || !schema_of_vectors(connection)) return std::nullopt;
-    StoreIndex index{"pgvector", static_cast<std::size_t>(row.number(0, 0)),
-                     static_cast<std::uint64_t>(row.number(0, 3)), {}, row.real(0, 2)};
+    StoreIndex index{"pgvector", static_cast<std::size_t>(row.number(0, 0)), 0, {}, row.real(0, 2)};
+    if (gallery_.shards == 0) {
+      const auto bytes = bytes_of_index(connection, items_table(gallery_));
+      if (!bytes) return std::nullopt;
+      index.bytes = *bytes;
+    }
+    for (const Shard& shard : shards_of(connection, gallery_)) {
+      Connection there(shard.address);
+      const auto bytes = bytes_of_index(there, shard_table(gallery_));
+      if (!bytes) return std::nullopt;
+      index.bytes += *bytes;
+    }
     const Json recall = Json::parse(row.text(0, 1), nullptr, false);
     for (const std::size_t depth : kDepths) {
       if (const auto found = recall.find(std::to_string(depth)); found != recall.end()) {
@@ -122,16 +160,17 @@ StoreIndex PostgresStore::make_own_index(const Progress& progress) {
   const Stopwatch watch_of_index;
   {
     const Pool::Lease connection = pool_->take();
-    require_vectors(*connection);
-    const std::string schema = *schema_of_vectors(*connection);
-    const std::string index = index_name(gallery_.number);
     const std::size_t items = snapshot()->size();
     progress(0, items);
-    // Outside a transaction: others read and write meanwhile.
-    connection->ask("DROP INDEX CONCURRENTLY IF EXISTS diml." + index);
-    connection->ask("CREATE INDEX CONCURRENTLY " + index + " ON diml.items_" +
-                    std::to_string(gallery_.number) + " USING hnsw ((" +
-                    key_sql(schema, "global", dim) + ") " + schema + ".halfvec_cosine_ops)");
+    require_vectors(*connection);
+    if (gallery_.shards == 0) make_index(*connection, items_table(gallery_), dim);
+    const std::vector<Shard> shards = shards_of(*connection, gallery_);
+    for (std::size_t k = 0; k < shards.size(); ++k) {
+      progress(k * items / shards.size(), items);
+      Connection there(shards[k].address);
+      require_vectors(there);
+      make_index(there, shard_table(gallery_), dim);
+    }
     progress(items, items);
   }
   const double seconds = watch_of_index.seconds();

@@ -27,6 +27,8 @@ StoreFaults PostgresSnapshot::verify(const Progress& progress) const {
     std::vector<std::string> searchable;   // and what conditions must see of them
     for (std::size_t row = 0; row < rows.rows(); ++row) {
       const Item item = item_in(rows, row);
+      from = item.id + 1;
+      if (gallery_.shards > 0 && !counts(item.id)) continue;
       const bool has_global = rows.read_floats(row, 7, global);
       if (!has_global) blame(item.id, "its global vector has another length than the gallery's");
       if (rows.bytes(row, 8).size() != bytes) {
@@ -44,7 +46,6 @@ StoreFaults PostgresSnapshot::verify(const Progress& progress) const {
       }
       if (item.id >= next_id_) blame(item.id, "its id is not in use yet");
       ++result.items;
-      from = item.id + 1;
     }
     const Result differing =
         ask("SELECT i.id FROM unnest($2, $3) AS w (id, metadata) JOIN diml.items AS i ON i.id = w.id "
