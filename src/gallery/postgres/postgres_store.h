@@ -102,6 +102,7 @@ class PostgresStore final : public GridStore {
   void update(std::span<const ItemUpdate> updates) override;
   void remove(std::span<const std::int64_t> ids) override;
   Space space() const override;
+  std::unique_ptr<ChangeListener> listen() const override;
   std::optional<StoreIndex> own_index() const override;
   StoreIndex make_own_index(const Progress& progress) override;
 
@@ -119,8 +120,8 @@ class PostgresStore final : public GridStore {
     std::vector<std::int64_t> updated{};
   };
   using Work = std::function<void(Connection& connection, Change& change)>;
-  // In a transaction of its own, with the gallery's row locked. Where the connection is lost, all is
-  // done again on a new one, unless it had been done. Returns what was done.
+  // In a transaction of its own, with the gallery's row locked. Where the connection is lost, all
+  // is done again on a new one, unless it had been done. Returns what was done.
   Change change(const Work& work);
   Change change_once(Connection& connection, const Work& work, const std::string& call,
                      bool is_again) const;
