@@ -39,10 +39,12 @@ constexpr std::array kFlags = {
 constexpr std::array kCommands = {
     std::pair{"build_index", "diml index cache"},
     std::pair{"calibrate", "diml calibrate"},
+    std::pair{"copy_gallery", "diml index copy"},
     std::pair{"create_gallery", "diml index build"},
     std::pair{"fetch_model", "diml weights get resnet50"},
     std::pair{"import_model", "diml weights import"},
     std::pair{"list_items", "diml index info"},
+    std::pair{"make_own_index", "diml index cache --kind pgvector"},
     std::pair{"run_experiments", "diml experiments run"},
     std::pair{"verify", "diml index verify"},
 };

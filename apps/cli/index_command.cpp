@@ -7,7 +7,9 @@
 #include "diml/approximate_index.h"
 #include "diml/error.h"
 #include "engine/gallery_files.h"
+#include "failure.h"
 #include "gallery_command.h"
+#include "interrupt.h"
 #include "options.h"
 #include "progress_bar.h"
 
@@ -95,9 +97,8 @@ void print_recall(const Json& recall) {
 // Whether there is an index, and whether it is up to date.
 Json index_state(const GridStore& gallery, const GridSnapshot& snapshot) {
   if (const auto own = gallery.own_index()) {
-    return {{"kind", own->kind},       {"items", snapshot.size()},
-            {"up_to_date", true},      {"bytes", own->bytes},
-            {"recall", json_of(own->recall)}, {"measured_with", own->items}};
+    return {{"kind", own->kind},   {"items", snapshot.size()},       {"up_to_date", true},
+            {"bytes", own->bytes}, {"recall", json_of(own->recall)}, {"measured_with", own->items}};
   }
   const std::string path = index_file(gallery.name());
   if (!std::filesystem::exists(path)) return nullptr;
@@ -148,7 +149,7 @@ void run_info(const Options& options) {
               size_text(space.used).c_str(), size_text(space.free).c_str(),
               static_cast<unsigned long long>(snapshot->revision()));
   if (space.is_nearly_full()) {
-    tell_at_end(options.gallery + ": is nearly full: " + size_text(space.used - space.free) +
+    tell_at_end(gallery->name() + ": is nearly full: " + size_text(space.used - space.free) +
                 " of the " + size_text(space.most) +
                 " of addresses that this process has got: raise ulimit -v, or compact it");
   }
@@ -215,11 +216,10 @@ void run_verify(const Options& options) {
   }
   const std::string& name = gallery->name();
   const bool is_folder = std::filesystem::exists(options.gallery);
-  std::string remedy = is_folder
-                           ? "restore a backup ('diml index restore BACKUP " + name +
-                                 "'), or take out what is whole ('diml index salvage " + name +
-                                 " NEW')"
-                           : "restore a backup of its database";
+  std::string remedy = is_folder ? "restore a backup ('diml index restore BACKUP " + name +
+                                       "'), or take out what is whole ('diml index salvage " +
+                                       name + " NEW')"
+                                 : "restore a backup of its database";
   if (of_gallery == 0) {
     remedy = "the gallery itself is whole; 'diml index cache " + name + "' makes a new index";
   } else if (!ids.empty()) {
@@ -244,7 +244,11 @@ void run_export(const Options& options) {
 void run_own_cache(const Options& options) {
   JsonOutput output(options.json);
   const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery, StoreAccess::write);
-  const StoreIndex made = gallery->make_own_index(progress_bar("index"));
+  const Interrupt interrupt;
+  const StoreIndex made = or_stopped(
+      [&] { return gallery->make_own_index(progress_bar("index").with(Interrupt::asked)); },
+      [] { return "stopped: the gallery has no index of kind pgvector now"; });
+  if (!made.caution.empty()) tell_at_end("its server says: " + made.caution);
   const Json recall = json_of(made.recall);
   output.write({{"kind", made.kind},
                 {"items", made.items},
@@ -361,7 +365,8 @@ void define_index_export(CLI::App& command, Run& chosen) {
 
 void define_index_cache(CLI::App& command, Run& chosen) {
   const auto options = with_gallery(command, "diml index cache photos.gallery --kind hnsw");
-  command.add_option("--kind", options->kind, "hnsw (near exact) or ivf-pq (small); pgvector in PostgreSQL");
+  command.add_option("--kind", options->kind,
+                     "hnsw (near exact) or ivf-pq (small); pgvector in PostgreSQL");
   define_threads(command, options->threads);
   add_json(command, *options);
   command.callback([options, &chosen] { chosen = [options] { run_cache(*options); }; });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -99,11 +100,12 @@ struct StoreSummary {
 
 // An approximate index that a store keeps up to date by itself.
 struct StoreIndex {
-  std::string kind;                     // "pgvector"
-  std::size_t items = 0;                // when it was made
-  std::uint64_t bytes = 0;              // now
+  std::string kind;                        // "pgvector"
+  std::size_t items = 0;                   // when it was made
+  std::uint64_t bytes = 0;                 // now
   std::map<std::size_t, double> recall{};  // by depth, against exact search, when it was made
-  double seconds = 0.0;                 // that it took to make
+  double seconds = 0.0;                    // that it took to make
+  std::string caution{};                   // what the store said when it was made; "" for nothing
 };
 
 struct StoreFaults {
@@ -146,7 +148,8 @@ class GridSnapshot {
   // between two blocks of records.
   virtual StoreFaults verify(const Progress& progress = {}) const = 0;
 
-  // The same of many ids at once: what a store far away answers together. Any order, repeated or not.
+  // The same of many ids at once: what a store far away answers together. Any order, repeated or
+  // not.
   virtual std::vector<std::int64_t> ids() const;  // all, ascending
   virtual std::vector<Item> items(std::span<const std::int64_t> ids) const;
   virtual std::vector<std::vector<std::uint8_t>> thumbnails(
@@ -156,8 +159,8 @@ class GridSnapshot {
   virtual void visit_some(std::span<const std::int64_t> ids, const Visitor& visitor) const;
   virtual StoreSummary summary() const;
 
-  // The ids from `first` on that the filter admits, ascending, where the store finds them by itself;
-  // nothing where its items must be read for that.
+  // The ids from `first` on that the filter admits, ascending, where the store finds them by
+  // itself; nothing where its items must be read for that.
   virtual std::optional<std::vector<std::int64_t>> admitted(const Filter& filter,
                                                             std::int64_t first) const;
   // By the store's own index (GridStore::own_index): about the `depth` nearest to a query among the
@@ -173,6 +176,15 @@ class GridSnapshot {
 
 enum class StoreAccess : std::uint8_t { read, write };
 enum class Duplicates : std::uint8_t { refuse, replace };
+
+// Word of the changes of a store, by whatever process, as they happen. For one thread.
+class ChangeListener {
+ public:
+  virtual ~ChangeListener() = default;
+  // Waits for a change, at most so long; whether there may have been one since the last call. Where
+  // the store cannot be reached, it goes on trying, and throws nothing.
+  virtual bool await(std::chrono::milliseconds longest) = 0;
+};
 
 // The collection: items and their grids, by id. The changes of add(), update() and remove() are
 // complete when they return; a call that throws changes nothing. Any number of threads may read
@@ -211,6 +223,9 @@ class GridStore {
     bool is_nearly_full() const { return most > 0 && used - free > most / 10 * 9; }
   };
   virtual Space space() const = 0;
+
+  // None where the store gives no word: its snapshots tell all the same.
+  virtual std::unique_ptr<ChangeListener> listen() const { return nullptr; }
 
   // The approximate index that lies within the store; nothing where there is none.
   virtual std::optional<StoreIndex> own_index() const { return std::nullopt; }

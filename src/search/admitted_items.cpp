@@ -12,16 +12,11 @@ namespace {
 constexpr std::size_t kMostFilters = 16;
 constexpr std::size_t kBetweenLooks = 256;  // items, at the progress
 
-void expect_going_on(const Progress& progress) {
-  if (!progress.cancelled()) return;
-  throw Error(ErrorKind::out_of_resources, "the reading of the items was cancelled");
-}
-
 // Appends the items from `first` on that the filter admits. Labels lie close together and cost
 // little: an item is read only where its label fits and another condition is left.
 void append_admitted(const Filter& filter, const GridSnapshot& snapshot, std::int64_t first,
                      std::vector<std::int64_t>& ids, const Progress& progress) {
-  expect_going_on(progress);
+  progress.stop_if_cancelled();
   if (const auto found = snapshot.admitted(filter, first)) {  // a database
     ids.insert(ids.end(), found->begin(), found->end());
     return;

@@ -27,9 +27,7 @@ class StoreSource final : public CandidateSource {
     const Filter& filter = request.filter != nullptr ? *request.filter : all;
     Ranking ranking(request.queries.count, std::min(request.depth, snapshot.size()));
     for (std::size_t q = 0; q < request.queries.count; ++q) {
-      if (request.progress.cancelled()) {
-        throw Error(ErrorKind::out_of_resources, "the search was cancelled");
-      }
+      request.progress.stop_if_cancelled();
       const std::span<const float> query(request.queries.data + q * dim, dim);
       const std::int64_t own = request.exclude.empty() ? -1 : request.exclude[q];
       StoredVectors found = snapshot.about_nearest(query, kOverFetch * ranking.depth + 1, filter);
@@ -54,8 +52,9 @@ class StoreSource final : public CandidateSource {
   static void put_exactly(const CandidateRequest& request, const Filter& filter, std::size_t q,
                           Ranking& ranking) {
     const std::vector<std::int64_t> admitted =
-        filter.empty() ? request.snapshot->ids()
-                       : request.snapshot->admitted(filter, 0).value_or(std::vector<std::int64_t>());
+        filter.empty()
+            ? request.snapshot->ids()
+            : request.snapshot->admitted(filter, 0).value_or(std::vector<std::int64_t>());
     CandidateRequest alone = request;
     alone.queries = {request.queries.data + q * request.queries.dim, 1, request.queries.dim};
     if (!request.exclude.empty()) alone.exclude = request.exclude.subspan(q, 1);
@@ -71,8 +70,8 @@ class StoreSource final : public CandidateSource {
     std::size_t longest = 0;
     for (std::size_t q = 0; q < ranking.queries; ++q) {
       const auto ids = ranking.ids_of(q);
-      longest = std::max(longest, static_cast<std::size_t>(
-                                      std::find(ids.begin(), ids.end(), -1) - ids.begin()));
+      longest = std::max(
+          longest, static_cast<std::size_t>(std::find(ids.begin(), ids.end(), -1) - ids.begin()));
     }
     if (longest == ranking.depth) return ranking;
     Ranking shorter(ranking.queries, longest);

@@ -27,6 +27,7 @@ enum Type : unsigned {
 };
 constexpr int kBinary = 1;
 constexpr std::size_t kSentAtOnce = std::size_t{1} << 20;
+constexpr std::string_view kHidden = "***";  // in the place of a password
 constexpr std::size_t kArrayHead = 20;  // bytes before the elements of an array of one dimension
 
 template <class Number>
@@ -94,7 +95,8 @@ constexpr std::array<std::pair<const char*, const char*>, 5> kPatience = {{
 
 // Its environment or a service says how long to wait, and would have the last word otherwise.
 bool is_patience_given(const PQconninfoOption* options) {
-  if (std::getenv("PGSERVICE") != nullptr || std::getenv("PGCONNECT_TIMEOUT") != nullptr) return true;
+  if (std::getenv("PGSERVICE") != nullptr || std::getenv("PGCONNECT_TIMEOUT") != nullptr)
+    return true;
   for (; options->keyword != nullptr; ++options) {
     if (std::string_view(options->keyword) == "service") return options->val != nullptr;
   }
@@ -241,10 +243,11 @@ std::string in_one_line(std::string text, const Address& address) {
   }
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  const std::string& secret = address.password;
-  for (std::size_t at = secret.empty() ? std::string::npos : text.find(secret);
-       at != std::string::npos; at = text.find(secret, at + 3)) {
-    text.replace(at, secret.size(), "***");
+  for (const std::string& secret : address.secrets) {
+    for (std::size_t at = text.find(secret); at != std::string::npos;
+         at = text.find(secret, at + kHidden.size())) {
+      text.replace(at, secret.size(), kHidden);
+    }
   }
   return text;
 }
@@ -297,9 +300,7 @@ Connection::Connection(const Address& address) : address_(address) {
 
 bool Connection::is_lost() const { return PQstatus(connection_.get()) != CONNECTION_OK; }
 
-bool Connection::is_idle() const {
-  return PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
-}
+bool Connection::is_idle() const { return PQtransactionStatus(connection_.get()) == PQTRANS_IDLE; }
 
 bool Connection::may_succeed_again() const {
   return is_lost() || state_ == "40001" || state_ == "40P01";
@@ -350,13 +351,13 @@ void Connection::run(std::string_view statements) {
   checked(PQexec(connection_.get(), std::string(statements).c_str()));
 }
 
-bool Connection::await_notification(std::chrono::milliseconds longest) {
-  const auto take = [this] {
+bool Connection::await_notification(std::string_view text, std::chrono::milliseconds longest) {
+  const auto take = [&] {
     if (PQconsumeInput(connection_.get()) == 0) refuse(nullptr);
     bool any = false;
     while (PGnotify* const one = PQnotifies(connection_.get())) {
+      any = any || text == one->extra;
       PQfreemem(one);
-      any = true;
     }
     return any;
   };

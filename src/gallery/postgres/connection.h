@@ -102,8 +102,8 @@ class Connection {
   // What the server said beside its answers since the last call, each in one line.
   std::vector<std::string> notices();
 
-  // Whether a notification arrived within the time. After LISTEN.
-  bool await_notification(std::chrono::milliseconds longest);
+  // Whether a notification with this text arrived within the time. After LISTEN.
+  bool await_notification(std::string_view text, std::chrono::milliseconds longest);
 
   const Address& address() const { return address_; }
 

@@ -64,8 +64,8 @@ class PostgresSnapshot final : public GridSnapshot {
   bool show(const Result& rows, const Visitor& visitor) const;  // whether it wants more
   Parameters of_gallery() const;
   const std::string& name() const { return lease_->address().shown; }
-  // Whether a row counts: shards also have rows of a change that was not committed, and of items that
-  // were removed.
+  // Whether a row counts: shards also have rows of a change that was not committed, and of items
+  // that were removed.
   bool counts(std::int64_t id) const;
   std::vector<std::int64_t> those_that_count(std::span<const std::int64_t> ids) const;
   [[noreturn]] void refuse_damaged(std::int64_t id) const;
@@ -108,6 +108,7 @@ class PostgresStore final : public GridStore {
   void update(std::span<const ItemUpdate> updates) override;
   void remove(std::span<const std::int64_t> ids) override;
   Space space() const override;
+  std::unique_ptr<ChangeListener> listen() const override;
   std::optional<StoreIndex> own_index() const override;
   StoreIndex make_own_index(const Progress& progress) override;
 
@@ -127,8 +128,8 @@ class PostgresStore final : public GridStore {
     std::vector<std::int64_t> leaving{};  // of removed: their rows go with the next change
   };
   using Work = std::function<void(Connection& connection, Change& change)>;
-  // In a transaction of its own, with the gallery's row locked. Where the connection is lost, all is
-  // done again on a new one, unless it had been done. Returns what was done.
+  // In a transaction of its own, with the gallery's row locked. Where the connection is lost, all
+  // is done again on a new one, unless it had been done. Returns what was done.
   Change change(const Work& work);
   void delete_rows(Connection& connection, Change& change, std::vector<std::int64_t> ids) const;
   Change change_once(Connection& connection, const Work& work, const std::string& call,
