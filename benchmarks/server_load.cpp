@@ -143,7 +143,7 @@ std::string lost_items(HttpClient& client, std::int64_t before, std::set<std::in
 
 int load(const std::string& program, const std::string& gallery, const std::string& photo,
          double seconds, int clients) {
-  const ServerProcess server(program, gallery);
+  ServerProcess server(program, gallery);
   HttpClient client(server.port());
   const std::int64_t items = Json::parse(client.get("/v1/gallery")->body).at("items");
   Tally tally;

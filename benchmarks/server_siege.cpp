@@ -242,7 +242,7 @@ int report(Siege& siege, double seconds) {
 
 int besiege(const std::string& program, const std::string& gallery, const std::string& photo,
             double seconds, bool one_address) {
-  const ServerProcess server(program, gallery);
+  ServerProcess server(program, gallery);
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;

@@ -39,6 +39,7 @@ constexpr std::array kFlags = {
 constexpr std::array kCommands = {
     std::pair{"build_index", "'diml index cache' does"},
     std::pair{"calibrate", "'diml calibrate' does"},
+    std::pair{"copy_gallery", "'diml index copy' does"},
     std::pair{"create_gallery", "'diml index build' does"},
     std::pair{"fetch_model", "'diml weights get resnet50' does"},
     std::pair{"import_model", "'diml weights import' does"},

@@ -22,6 +22,7 @@ void define_index_restore(CLI::App& command, Run& chosen);
 void define_index_compact(CLI::App& command, Run& chosen);
 void define_index_salvage(CLI::App& command, Run& chosen);
 void define_index_copy(CLI::App& command, Run& chosen);
+void define_index_shard(CLI::App& command, Run& chosen);
 
 constexpr const char* kGalleryHelp =
     "The gallery's folder, or postgres://USER@HOST:PORT/DATABASE/GALLERY";

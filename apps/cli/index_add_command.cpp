@@ -40,6 +40,7 @@ struct AddCommand {
  private:
   std::string address() const { return shown_gallery(gallery); }
   KnownPaths known() const { return replace ? KnownPaths::replace : KnownPaths::skip; }
+  void expect_processes() const;
   void expect_sources() const;
   MetadataByPath loaded_metadata() const {
     return metadata.empty() ? MetadataByPath() : load_metadata(metadata);
@@ -51,6 +52,8 @@ struct AddCommand {
   Error with_gallery_kept(const Error& error, std::size_t done) const;
   AddReport run_embeddings(const Progress& progress);
   AddReport run_images(const Progress& progress);
+
+  static Share share() { return Share(process_place()); }
 
   bool opened_ = false;
 #if DIML_HAS_NETWORKS
@@ -90,6 +93,23 @@ void AddCommand::define(CLI::App& command) {
   }
   define_threads(command, threads);
   command.add_option("--json", json, "What was done, for programs; - for standard output");
+}
+
+// A gallery in a database takes the images of any number of processes.
+void AddCommand::expect_processes() const {
+  if (share().processes() == 1) return;
+  const std::string several = std::to_string(share().processes()) + " processes were started";
+  if (!is_in_database(gallery)) {
+    throw Error(ErrorKind::unsupported,
+                address() + ": " + several +
+                    ", and one alone fills a gallery on disk: start one, or name a gallery in "
+                    "PostgreSQL");
+  }
+  if (fresh && !resume) {
+    throw Error(address() + ": " + several +
+                ": --resume says that whoever comes first makes the gallery, and the others "
+                "continue");
+  }
 }
 
 void AddCommand::expect_sources() const {
@@ -135,6 +155,11 @@ std::shared_ptr<GridStore> AddCommand::opened(const GridFormat& format) {
     return made;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::conflict) throw;
+    if (resume && share().processes() > 1) {  // another one was faster
+      const std::shared_ptr<GridStore> there = begun_earlier(wanted);
+      opened_ = true;
+      return there;
+    }
     throw with_context(
         error, "", " ('diml index add' adds to it; --resume continues a build that ended early)");
   }
@@ -161,7 +186,7 @@ std::shared_ptr<GridStore> AddCommand::begun_earlier(const GridFormat& wanted) c
 // After a failed build: the next build may use its name. Returns how many images it holds.
 std::size_t AddCommand::leave_no_empty_gallery() const {
   try {
-    if (remove_empty_gallery(gallery)) return 0;
+    if (share().processes() == 1 && remove_empty_gallery(gallery)) return 0;
     return open_gallery(gallery)->snapshot()->size();
   } catch (const Error&) {
     return 0;  // a gallery that cannot be read is not deleted either
@@ -207,7 +232,7 @@ AddReport AddCommand::run_embeddings(const Progress& progress) {
   }
 #endif
   const std::shared_ptr<GridStore> target = opened(format);
-  const AddReport report = add_embeddings(*target, source, texts, known(), progress);
+  const AddReport report = add_embeddings(*target, source, texts, known(), progress, share());
   tell_unused(texts, metadata);
   return report;
 }
@@ -217,6 +242,7 @@ AddReport AddCommand::run_images(const Progress& progress) {
   namespace fs = std::filesystem;
   const LabelledImages chosen = images.load();
   MetadataByPath texts = loaded_metadata();
+  const Share own = share();
   std::vector<ImageToAdd> to_add;
   std::size_t queries = 0;
   for (std::size_t i = 0; i < chosen.paths.size(); ++i) {
@@ -230,6 +256,7 @@ AddReport AddCommand::run_images(const Progress& progress) {
     to_add.push_back({chosen.paths[i], {.path = place, .label = chosen.label_of(i)}});
     put_words(texts, place, to_add.back());
     put_words(texts, chosen.paths[i], to_add.back());
+    if (!own.has(place)) to_add.pop_back();
   }
   if (queries > 0) {
     tell_at_end(images.root + ": " + counted_images(queries) +
@@ -265,6 +292,7 @@ AddReport AddCommand::run_images(const Progress& progress) {
 #endif
 
 void AddCommand::run() {
+  expect_processes();
   expect_sources();
   JsonOutput output(json);
   const Progress bar = progress_bar("index");

@@ -7,7 +7,9 @@
 #include "diml/error.h"
 #include "engine/gallery_files.h"
 #include "engine/index_gallery.h"
+#include "failure.h"
 #include "gallery_command.h"
+#include "interrupt.h"
 #include "options.h"
 #include "progress_bar.h"
 
@@ -147,7 +149,7 @@ void run_info(const Options& options) {
               size_text(space.used).c_str(), size_text(space.free).c_str(),
               static_cast<unsigned long long>(snapshot->revision()));
   if (space.is_nearly_full()) {
-    tell_at_end(options.gallery + ": is nearly full: " + size_text(space.used - space.free) +
+    tell_at_end(gallery->name() + ": is nearly full: " + size_text(space.used - space.free) +
                 " of the " + size_text(space.most) +
                 " of addresses that this process has got: raise ulimit -v, or compact it");
   }
@@ -242,8 +244,17 @@ void run_cache(const Options& options) {
   JsonOutput output(options.json);
   const StoreAccess access = options.kind == "pgvector" ? StoreAccess::write : StoreAccess::read;
   const std::shared_ptr<GridStore> gallery = open_gallery(options.gallery, access);
-  const StoreIndex made = index_gallery(*gallery, options.kind, options.threads,
-                                        progress_bar("index"), progress_bar("recall"));
+  const Interrupt interrupt;
+  const StoreIndex made = or_stopped(
+      [&] {
+        return index_gallery(*gallery, options.kind, options.threads,
+                             progress_bar("index").with(Interrupt::asked), progress_bar("recall"));
+      },
+      [&] {
+        return options.kind == "pgvector" ? "stopped: the gallery has no index of kind pgvector now"
+                                          : "stopped: the gallery's index is as it was";
+      });
+  if (!made.caution.empty()) tell_at_end("its server says: " + made.caution);
   const Json recall = json_of(made.recall);
   output.write({{"kind", made.kind},
                 {"items", made.items},
@@ -343,6 +354,7 @@ Run define_index(CLI::App& command) {
   add("verify", "Check a gallery for damage", define_index_verify);
   add("export", "Write grids, labels and texts to files", define_index_export);
   add("copy", "Copy a gallery, into PostgreSQL or out of it", define_index_copy);
+  add("shard", "Lay a new gallery in PostgreSQL over several databases", define_index_shard);
   add("cache", "Build an approximate index for large galleries", define_index_cache);
   add("backup", "Copy a gallery while it is in use", define_index_backup);
   add("restore", "Put a backup in the place of a gallery", define_index_restore);
@@ -351,7 +363,8 @@ Run define_index(CLI::App& command) {
   return [chosen] {
     if (!*chosen)
       throw CLI::RequiredError(
-          "build, add, remove, sync, info, verify, export, copy, cache, backup, restore, compact "
+          "build, add, remove, sync, info, verify, export, copy, shard, cache, backup, restore, "
+          "compact "
           "or salvage");
     (*chosen)();
   };

@@ -37,12 +37,17 @@ void CopyCommand::run() const {
                 std::to_string(report.items) +
                 " images, which are kept: the same command continues");
   }
+  if (report.renumbered) {
+    tell_at_end("the ids of the copy count from 0 without gaps: some are others than in " +
+                source->name());
+  }
   const double seconds = watch.seconds();
   output.write({{"from", source->name()},
                 {"to", target->name()},
                 {"items", report.items},
                 {"copied", report.copied},
                 {"known", report.known},
+                {"renumbered", report.renumbered},
                 {"seconds", seconds}});
   if (output.takes_standard_output()) return;
   std::printf("%zu images copied", report.copied);
@@ -55,8 +60,9 @@ void CopyCommand::run() const {
 void define_index_copy(CLI::App& command, Run& chosen) {
   auto options = std::make_shared<CopyCommand>();
   command.add_option("from", options->from, kGalleryHelp)->required();
-  command.add_option("to", options->to,
-                     "A new gallery, or the one that an earlier call did not finish")
+  command
+      .add_option("to", options->to,
+                  "A new gallery, or the one that an earlier call did not finish")
       ->required();
   command.add_option("--json", options->json, "What was done, for programs; - for standard output");
   command.footer(

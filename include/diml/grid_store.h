@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -104,6 +105,7 @@ struct StoreIndex {
   std::uint64_t bytes = 0;                 // now
   std::map<std::size_t, double> recall{};  // by depth, against exact search, when it was made
   double seconds = 0.0;                    // that it took to make
+  std::string caution{};                   // what the store said when it was made; "" for nothing
 };
 
 struct StoreFaults {
@@ -175,6 +177,15 @@ class GridSnapshot {
 enum class StoreAccess : std::uint8_t { read, write };
 enum class Duplicates : std::uint8_t { refuse, replace };
 
+// Word of the changes of a store, by whatever process, as they happen. For one thread.
+class ChangeListener {
+ public:
+  virtual ~ChangeListener() = default;
+  // Waits for a change, at most so long; whether there may have been one since the last call. Where
+  // the store cannot be reached, it goes on trying, and throws nothing.
+  virtual bool await(std::chrono::milliseconds longest) = 0;
+};
+
 // The collection: items and their grids, by id. The changes of add(), update() and remove() are
 // complete when they return; a call that throws changes nothing. Any number of threads may read
 // while others write.
@@ -212,6 +223,9 @@ class GridStore {
     bool is_nearly_full() const { return most > 0 && used - free > most / 10 * 9; }
   };
   virtual Space space() const = 0;
+
+  // None where the store gives no word: its snapshots tell all the same.
+  virtual std::unique_ptr<ChangeListener> listen() const { return nullptr; }
 
   // The approximate index that lies within the store; nothing where there is none.
   virtual std::optional<StoreIndex> own_index() const { return std::nullopt; }

@@ -16,6 +16,7 @@
 namespace diml {
 
 class AdmittedItems;
+class Follower;
 class LiveCandidates;
 struct Condition;
 
@@ -61,6 +62,10 @@ struct SearchParams {
   ScoreWeights weights{};
 };
 
+// When changes of the store are taken in: by the next search, or by a thread of the searcher's own
+// as soon as the store tells of them (GridStore::listen()), so that the next search need not wait.
+enum class TakeIn : std::uint8_t { with_the_next_search, at_once };
+
 // What a searcher uses.
 struct SearcherParams {
   std::string source = "exact";        // of candidates: one of candidate_sources()
@@ -70,9 +75,11 @@ struct SearcherParams {
   // removed ones are left out; where many have changed, it is called again. Safe from several
   // threads, as is the source that it makes. No source (null): the exact one.
   MakeSource make_source{};
+  TakeIn take_in = TakeIn::with_the_next_search;
 };
 
-// Names for SearcherParams::source that this build and machine have: "exact", "cuda", "index".
+// Names for SearcherParams::source that this build and machine have: "exact", "cuda", "index",
+// "pgvector".
 std::vector<std::string> candidate_sources();
 
 struct Hit {
@@ -142,6 +149,7 @@ class Searcher {
   std::unique_ptr<AdmittedItems> admitted_;
   mutable std::mutex mutex_;  // guards the members below
   mutable std::shared_ptr<const LiveCandidates> candidates_;
+  std::unique_ptr<Follower> follower_;  // ends before the rest does
 };
 
 // Grids outside a store, ranked for one query: by cosine + structural similarity, ties by lower

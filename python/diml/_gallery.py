@@ -21,14 +21,13 @@ Item = Dict[str, Any]
 class Gallery:
     """A collection of photos on disk, with their grids, labels and metadata: what `diml index` makes.
 
-    path: the gallery's folder, or postgres://USER@HOST:PORT/DATABASE/GALLERY. model: a file, or the name of fetched weights,
-    to create a gallery of photos; to open one it is only needed where the model's file was moved. shape: (R, D), to create a
-    gallery of your own grids.
+    path: the gallery's folder, or postgres://USER@HOST:PORT/DATABASE/GALLERY. model: a file, or the name of fetched weights, to
+    create a gallery of photos; to open one it is only needed where the model's file was moved. shape: (R, D), to create a gallery of
+    your own grids.
     mode: "a" opens the gallery, or creates it where there is none; "r" opens it for reading; "x" creates a new one.
     grid, pooling, projection, preprocessing: of a new gallery (see Embedder). type: of its cells, "float16" or "float32".
     device, network, precision, batch: how the network runs (see Embedder). first_stage: "exact", "cuda", "index" (after
-    build_index()) or "pgvector".
-    backend: of matching, "auto", "cpu" or "cuda". The number of threads is that of set_threads() when it is opened.
+    build_index()) or, in PostgreSQL, "pgvector". backend: of matching, "auto", "cpu" or "cuda". The number of threads is that of set_threads() when it is opened.
 
     What is added outlives the process; other processes may read and write at the same time. Safe from several threads.
 

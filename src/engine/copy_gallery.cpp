@@ -48,9 +48,9 @@ std::optional<std::string> difference(const Part& from, const Part& to) {
 
 void expect_same_kind(const GridStore& from, const GridStore& to) {
   if (from.format().type != to.format().type) {
-    throw Error(ErrorKind::conflict, to.name() + ": has " + name_of(to.format().type) +
-                                         " cells, " + from.name() + " has " +
-                                         name_of(from.format().type) + ": name a new gallery");
+    throw Error(ErrorKind::conflict, to.name() + ": has " + name_of(to.format().type) + " cells, " +
+                                         from.name() + " has " + name_of(from.format().type) +
+                                         ": name a new gallery");
   }
   expect_same_embedding(from.format(), to.format(), to.name());
   expect_same_embedding(to.format(), from.format(), from.name());
@@ -80,7 +80,8 @@ CopyReport copy_gallery(const GridStore& from, GridStore& to, const Progress& pr
                                          from.name() + " (" + why + "): name a new gallery");
   };
   if (there.size() > ids.size()) refuse("it has more items");
-  CopyReport report{ids.size(), 0, 0, false};
+  CopyReport report{.items = ids.size()};
+  report.renumbered = !ids.empty() && ids.back() + 1 != static_cast<std::int64_t>(ids.size());
   for (std::size_t first = 0; first < ids.size();) {
     if (progress.cancelled()) {
       report.cancelled = true;
@@ -103,6 +104,9 @@ CopyReport copy_gallery(const GridStore& from, GridStore& to, const Progress& pr
     source->end_views();
     first += count;
     progress(first, ids.size());
+  }
+  if (!report.cancelled && to.snapshot()->size() != ids.size()) {
+    refuse("something else was added or removed meanwhile");
   }
   return report;
 }

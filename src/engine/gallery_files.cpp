@@ -130,11 +130,16 @@ PathsToAdd paths_to_add(const GridSnapshot& snapshot, std::span<const ImageToAdd
 }
 
 AddReport add_embeddings(GridStore& gallery, const EmbeddingSource& source,
-                         MetadataByPath& metadata, KnownPaths known, const Progress& progress) {
+                         MetadataByPath& metadata, KnownPaths known, const Progress& progress,
+                         const Share& share) {
   std::vector<ImageToAdd> images;
+  std::vector<std::size_t> places;  // in the source
   for (std::size_t i = 0; i < source.size(); ++i) {
-    images.push_back({"", {.path = source.path_of(i), .label = source.label_of(i)}});
-    put_words(metadata, source.path_of(i), images.back());
+    ImageToAdd image{"", {.path = source.path_of(i), .label = source.label_of(i)}};
+    put_words(metadata, source.path_of(i), image);
+    if (!share.has(image.item.path)) continue;
+    images.push_back(std::move(image));
+    places.push_back(i);
   }
   const PathsToAdd to_add = paths_to_add(*gallery.snapshot(), images, known);
   AddReport report;
@@ -146,7 +151,7 @@ AddReport add_embeddings(GridStore& gallery, const EmbeddingSource& source,
     std::vector<NewItem> items;
     for (std::size_t k = 0; k < count; ++k) {
       const ImageToAdd& image = images[to_add.wanted[first + k]];
-      source.read(to_add.wanted[first + k], grids, k);
+      source.read(places[to_add.wanted[first + k]], grids, k);
       items.push_back(image.item);
       const std::unique_ptr<GridSnapshot> before = gallery.snapshot();
       const std::optional<std::int64_t> replaced = before->find(image.item.path);

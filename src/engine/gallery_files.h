@@ -10,6 +10,7 @@
 
 #include "diml/gallery_images.h"
 #include "engine/cell_files.h"
+#include "engine/share.h"
 
 namespace diml {
 
@@ -59,8 +60,10 @@ void put_words(MetadataByPath& metadata, const std::string& path, ImageToAdd& im
 // Lines of the file that no image has used: a path that is written in another way, or no image.
 std::size_t unused_lines(const MetadataByPath& metadata);
 
+// share: which of its images.
 AddReport add_embeddings(GridStore& gallery, const EmbeddingSource& source,
-                         MetadataByPath& metadata, KnownPaths known, const Progress& progress = {});
+                         MetadataByPath& metadata, KnownPaths known, const Progress& progress = {},
+                         const Share& share = {});
 
 // Which of the images are to be added, and which are there already.
 struct PathsToAdd {

@@ -7,6 +7,7 @@
 #include "diml/error.h"
 #include "lmdb_store.h"
 #include "postgres/address.h"
+#include "sharding.h"
 #include "store_kind.h"
 #if DIML_HAS_POSTGRES
 #include "postgres/postgres_store.h"
@@ -100,3 +101,9 @@ bool gallery_exists(const std::string& name) { return kind_of(name).exists(name)
 bool remove_empty_gallery(const std::string& name) { return kind_of(name).remove_empty(name); }
 
 }  // namespace diml
+
+#if !DIML_HAS_POSTGRES
+namespace diml::gallery {
+void shard(const std::string& gallery, std::span<const std::string>) { refuse(gallery); }
+}  // namespace diml::gallery
+#endif

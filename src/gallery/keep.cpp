@@ -225,12 +225,24 @@ void Workshop::replace(const std::string& kept) const {
   sync_folder_of(place_);
 }
 
+void expect_folders(std::initializer_list<std::string> names) {
+  for (const std::string& name : names) {
+    if (!is_in_database(name)) continue;
+    throw Error(ErrorKind::unsupported,
+                shown_gallery(name) +
+                    ": lies in a database, which pg_dump and pg_restore keep and autovacuum "
+                    "compacts: this is for folders, and a copy of the gallery is one",
+                "copy_gallery");
+  }
+}
+
 }  // namespace gallery
 
 using namespace gallery;
 
 GalleryCopy back_up_gallery(const std::string& folder, const std::string& to,
                             const Progress& progress) {
+  expect_folders({folder, to});
   expect_gallery(folder);
   const Workshop workshop(to);
   copy_gallery(folder, workshop.gallery());
@@ -241,6 +253,7 @@ GalleryCopy back_up_gallery(const std::string& folder, const std::string& to,
 
 GalleryCopy restore_gallery(const std::string& backup, const std::string& folder,
                             const Progress& progress) {
+  expect_folders({backup, folder});
   expect_gallery(backup);
   const Workshop workshop = Workshop::for_replacing(folder);
   copy_gallery(backup, workshop.gallery());
@@ -257,6 +270,7 @@ GalleryCopy restore_gallery(const std::string& backup, const std::string& folder
 }
 
 GalleryCopy compact_gallery(const std::string& folder, const Progress& progress) {
+  expect_folders({folder});
   expect_gallery(folder);
   const auto environment =
       Environment::open(folder, StoreAccess::write, Environment::Wanted::existing);

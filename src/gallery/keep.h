@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -7,6 +8,9 @@
 #include "diml/gallery.h"
 
 namespace diml::gallery {
+
+// Throws where one of them is an address: a database has its own ways to keep what it holds.
+void expect_folders(std::initializer_list<std::string> names);
 
 // A folder beside the place of a gallery, in which it is made. What is left there is removed.
 class Workshop {

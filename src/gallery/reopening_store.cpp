@@ -163,6 +163,9 @@ GridStore::Space ReopeningStore::space() const {
   return space;
 }
 
+// A database has no folder that is replaced.
+std::unique_ptr<ChangeListener> ReopeningStore::listen() const { return current().store->listen(); }
+
 std::optional<StoreIndex> ReopeningStore::own_index() const {
   std::optional<StoreIndex> index;
   with_store([&](GridStore& store) { index = store.own_index(); });

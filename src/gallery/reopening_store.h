@@ -31,6 +31,7 @@ class ReopeningStore final : public GridStore {
   void update(std::span<const ItemUpdate> updates) override;
   void remove(std::span<const std::int64_t> ids) override;
   Space space() const override;
+  std::unique_ptr<ChangeListener> listen() const override;
   std::optional<StoreIndex> own_index() const override;
   StoreIndex make_own_index(const Progress& progress) override;
 

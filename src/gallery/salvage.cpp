@@ -283,6 +283,7 @@ using namespace gallery;
 
 Salvage salvage_gallery(const std::string& folder, const std::string& to,
                         const Progress& progress) {
+  expect_folders({folder, to});
   const MappedFile file(folder + "/data.mdb");
   Ruins ruins(file.bytes());
   ruins.search(progress);

@@ -182,6 +182,7 @@ std::optional<long double> number_in(std::string_view text) {
     if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return static_cast<long double>(value);
   };
+  if (text.size() > kLongestNumber) return std::nullopt;
   if (const auto number = whole(std::int64_t{0})) return number;
   if (const auto number = whole(std::uint64_t{0})) return number;
   const auto number = whole(double{0.0});  // a double, so that 0.1 is the 0.1 of JSON

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,7 +41,9 @@ struct Condition {
 // Throws, with an example, where the text is no condition.
 Condition condition_from(const std::string& text);
 
-// Wide enough for every int64 and every double. None where a part of the text is no number.
+// Wide enough for every int64 and every double. None where a part of the text is no number, or
+// where it is longer than any number that somebody means.
+constexpr std::size_t kLongestNumber = 1000;
 std::optional<long double> number_in(std::string_view text);
 
 // Whether it holds for a label or a path. A label of "" is missing.

@@ -7,6 +7,7 @@
 #include "admitted_items.h"
 #include "diml/error.h"
 #include "diml/retriever.h"
+#include "follower.h"
 #include "live_candidates.h"
 #include "sources.h"
 
@@ -89,7 +90,13 @@ Searcher::Searcher(std::shared_ptr<GridStore> store, SearcherParams params)
       params_(std::move(params)),
       matcher_(make_matcher(params_.backend, {params_.threads})),
       admitted_(std::make_unique<AdmittedItems>()),
-      candidates_(make_candidates(params_, *store_, *store_->snapshot())) {}
+      candidates_(make_candidates(params_, *store_, *store_->snapshot())) {
+  if (params_.take_in == TakeIn::at_once) {
+    if (auto listener = store_->listen()) {
+      follower_ = std::make_unique<Follower>(*this, std::move(listener));
+    }
+  }
+}
 
 Searcher::~Searcher() = default;
 

@@ -63,8 +63,8 @@ class StoreSource final : public CandidateSource {
     std::size_t longest = 0;
     for (std::size_t q = 0; q < ranking.queries; ++q) {
       const auto ids = ranking.ids_of(q);
-      longest = std::max(longest, static_cast<std::size_t>(
-                                      std::find(ids.begin(), ids.end(), -1) - ids.begin()));
+      longest = std::max(
+          longest, static_cast<std::size_t>(std::find(ids.begin(), ids.end(), -1) - ids.begin()));
     }
     if (longest == ranking.depth) return ranking;
     Ranking shorter(ranking.queries, longest);

@@ -21,6 +21,11 @@ Failure failed(int status, const std::string& line, const std::string& cause,
   return {{.status = status, .body = std::move(body), .headers = std::move(headers)}, cause};
 }
 
+// The library's word for a database that is away: its message names hosts.
+bool is_unreachable(const Error& error) {
+  return std::string_view(error.parameter()) == "database";
+}
+
 // Messages of a store begin with its name, or with that of a file in it.
 std::string without_folder(const std::string& message, const std::string& folder) {
   if (folder.empty() || !message.starts_with(folder)) return message;
@@ -67,16 +72,18 @@ int status_of(ErrorKind kind) {
 Failure failure_of(const std::exception_ptr& thrown, const std::string& gallery) {
   constexpr const char* kDamage =
       "stored data of the gallery is damaged: the log of the server says which";
+  constexpr const char* kAway =
+      "the gallery's database cannot be reached at present: try again in a moment";
   constexpr const char* kMistake = "internal error of the server: please report the request";
   try {
     std::rethrow_exception(thrown);
   } catch (const Refusal& refusal) {
     return failed(refusal.status(), refusal.line(), refusal.cause(), refusal.headers());
   } catch (const Error& error) {
-    const std::string line = error.kind() == ErrorKind::internal ? kMistake
-                             : error.kind() == ErrorKind::damaged
-                                 ? kDamage
-                                 : without_folder(with_remedy(error), gallery);
+    const std::string line = error.kind() == ErrorKind::internal  ? kMistake
+                             : error.kind() == ErrorKind::damaged ? kDamage
+                             : is_unreachable(error)              ? kAway
+                                                     : without_folder(with_remedy(error), gallery);
     return failed(status_of(error.kind()), line, error.what());
   } catch (const std::bad_alloc&) {
     const char* line = "the server is out of memory: try again in a moment";

@@ -101,22 +101,25 @@ Answered<GalleryAnswer> about_gallery(Service& service, const Call& call, const 
   return Answered(answer);
 }
 
-// None where the gallery cannot be read at the moment.
-std::string metrics_of_space(const GridStore& gallery) {
+// Whether the gallery can be read at the moment, and what it holds then.
+std::string metrics_of_gallery(const Service& service) {
+  const auto gauge = [](const std::string& name, const std::string& meaning, std::uint64_t value) {
+    return Metrics::line(name, "gauge", meaning, static_cast<double>(value));
+  };
+  constexpr const char* kReadable = "diml_gallery_readable";
+  constexpr const char* kAbout = "1 if the gallery can be read, 0 while its database is away.";
   try {
-    const GridStore::Space space = gallery.space();
-    const auto gauge = [](const std::string& name, const std::string& meaning,
-                          std::uint64_t value) {
-      return Metrics::line(name, "gauge", meaning, static_cast<double>(value));
-    };
-    std::string text = gauge("diml_gallery_bytes", "Size of the gallery's file.", space.used);
+    const GridStore::Space space = service.gallery->space();
+    std::string text = gauge("diml_items", "Images in the gallery.", service.search.size());
+    text += gauge(kReadable, kAbout, 1);
+    text += gauge("diml_gallery_bytes", "Size of the gallery's file.", space.used);
     text += gauge("diml_gallery_free_bytes", "Of these, free for reuse.", space.free);
     if (space.most > 0) {
       text += gauge("diml_gallery_most_bytes", "What it can grow to in this process.", space.most);
     }
     return text;
   } catch (const Error&) {
-    return "";
+    return gauge(kReadable, kAbout, 0);
   }
 }
 
@@ -126,8 +129,7 @@ Reply metrics(Service& service, const Call&, const NoFields&) {
     return Metrics::line(name, "gauge", meaning, value);
   };
   std::string text = service.metrics.text();
-  text += gauge("diml_items", "Images in the gallery.", count(service.search.size()));
-  text += metrics_of_space(*service.gallery);
+  text += metrics_of_gallery(service);
   text += gauge("diml_connections", "Open connections.", count(service.connections));
   text += Metrics::line("diml_connections_refused_total", "counter",
                         "Clients for whom there was no place.", count(service.refused_connections));

@@ -31,7 +31,7 @@ Service::Service(std::shared_ptr<GridStore> opened, std::unique_ptr<Embedder> ne
       params(given),
       why_no_photos(std::move(why)),
       openapi(openapi_text(given)),
-      search(gallery, {params.source, params.backend, params.threads}),
+      search(gallery, {params.source, params.backend, params.threads, {}, TakeIn::at_once}),
       workers(params.limits.workers, params.limits.waiting, params.threads),
       writes([store = gallery] { gallery::await_writers_turn(*store); }, params.limits.writes,
              params.limits.write_seconds),

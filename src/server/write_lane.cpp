@@ -15,14 +15,25 @@ constexpr const char* kSeeLog = "the last change failed, and the log says why";
 // The library's word for a disk that takes no more.
 bool is_full(const Error& error) { return std::string_view(error.parameter()) == "room"; }
 
+// The library's words for a database that went away, perhaps while it was asked to commit.
+bool is_of_lost_database(const Error& error) {
+  const std::string_view parameter = error.parameter();
+  return parameter == "database" || parameter == "outcome";
+}
+
+constexpr const char* kOutcomeUnknown =
+    "the database went away during the change, which may have been made: check the gallery before "
+    "you repeat it";
+
 // 507: no room for more, whatever the client does. 503: something else that is not the client's
 // fault, such as a disk that fails or is read-only. The answer has no path of the server; the log
 // has the whole message.
-Refusal not_written(const Error& error) {
+Refusal not_written(const Error& error, bool was_begun) {
   if (is_full(error)) {
     return {
         507, "there is no room for changes of the gallery: nothing was changed", {}, error.what()};
   }
+  if (was_begun && is_of_lost_database(error)) return {kBusy, kOutcomeUnknown, {}, error.what()};
   return {
       kBusy,
       "the gallery cannot be changed at present: nothing was changed, and the server's log says "
@@ -95,6 +106,7 @@ void WriteLane::run_task(const Patience& patience, std::function<void()> work) {
 
 // Without the lock. Returns what readiness says of it.
 std::string WriteLane::carry_out(State& state, Task& task) {
+  bool was_begun = false;
   try {
     state.turn();
     {
@@ -103,13 +115,14 @@ std::string WriteLane::carry_out(State& state, Task& task) {
       if (task.abandoned) return "";
       task.state = Task::State::working;
     }
+    was_begun = true;
     task.work();
   } catch (const Error& error) {
     task.failure = std::current_exception();
     // Its folder was replaced, and it has been opened again.
     if (std::string_view(error.parameter()) == "reopen") return "";
     if (error.kind() == ErrorKind::out_of_resources) {
-      task.failure = std::make_exception_ptr(not_written(error));
+      task.failure = std::make_exception_ptr(not_written(error, was_begun));
       return is_full(error) ? "there is no room on the disk" : kSeeLog;
     }
     if (error.kind() == ErrorKind::damaged || error.kind() == ErrorKind::internal) return kSeeLog;

@@ -2,6 +2,7 @@
 
 #include "base/refusal.h"
 #include "diml/gallery.h"
+#include "gallery/postgres/connection.h"
 
 namespace diml::postgres {
 namespace {
@@ -23,16 +24,24 @@ TEST(PostgresAddress, IsTheDatabaseAndTheGallery) {
 TEST(PostgresAddress, ShowsNoPassword) {
   const Address address = address_from("postgres://ann:s%2Fecret@db/shop/g?sslmode=require");
   EXPECT_EQ(address.shown, "postgres://ann@db/shop/g?sslmode=require");
-  EXPECT_EQ(address.password, "s/ecret");
+  EXPECT_EQ(address.secrets, (std::vector<std::string>{"s%2Fecret", "s/ecret"}));
   EXPECT_EQ(shown_gallery("postgres://db/shop/g?password=secret&user=ann&sslpassword=other"),
             "postgres://db/shop/g?user=ann");
-  // An @ and a / that should have been written as %40 and %2F.
-  EXPECT_EQ(shown_gallery("postgres://ann:p@ss/wo@db/shop/g").find("wo"), std::string::npos);
+  EXPECT_EQ(shown_gallery("postgres://db/shop/g?p%61ssword=secret&PASSWORD=other"),
+            "postgres://db/shop/g");
+  EXPECT_EQ(
+      in_one_line("no secret\nand no s%65cret", address_from("postgres://ann:s%65cret@db/shop/g")),
+      "no ***; and no ***");
   for (const char* wrong :
-       {"postgres://ann:secret@db", "postgres://ann:secret@db/shop", "postgres://ann:secret@db/shop/",
-        "postgres://ann:secret@db/a/b/c", "postgres://ann:secret@db/shop/%zz",
-        "postgres://ann:secret%zz@db/shop/g", "postgres://ann:secret@db/shop/%01",
-        "postgres://ann:secret@db:port/shop/g", "postgres://ann:secret@[::1/shop/g"}) {
+       {"postgres://ann:secret@db", "postgres://ann:secret@db/shop",
+        "postgres://ann:secret@db/shop/", "postgres://ann:secret@db/a/b/c",
+        "postgres://ann:secret@db/shop/%zz", "postgres://ann:secret%zz@db/shop/g",
+        "postgres://ann:secret@db/shop/%01", "postgres://ann:secret@db:port/shop/g",
+        "postgres://ann:secret@[::1/shop/g",
+        // An @, a / and a ? that should have been written as %40, %2F and %3F.
+        "postgres://ann:p@secret/o@db/shop/g", "postgres://ann:secret?x@db/shop/g",
+        "postgres://ann:1/secret/y?x@db/shop/g", "postgres://ann:1/x/y?secret=x@db/shop/g",
+        "postgres://db:secret/shop/g", "postgres://db/shop/g?secret"}) {
     const std::string message = test::message_of([&] { open_gallery(wrong); });
     EXPECT_EQ(message.find("secret"), std::string::npos) << message;
     EXPECT_NE(message.find("postgres://"), std::string::npos) << message;
@@ -49,9 +58,9 @@ TEST(PostgresAddress, IsToldFromAFolder) {
 }
 
 TEST(PostgresAddress, SaysWhatCannotBeReached) {
-  expect_refused([] { open_gallery("postgres://ann:secret@/shop/g?host=/nowhere"); },
-                 "postgres://ann@/shop/g?host=/nowhere: cannot be reached: ",
-                 ErrorKind::out_of_resources);
+  expect_refused(
+      [] { open_gallery("postgres://ann:secret@/shop/g?host=/nowhere"); },
+      "postgres://ann@/shop/g?host=/nowhere: cannot be reached: ", ErrorKind::out_of_resources);
 }
 
 }  // namespace

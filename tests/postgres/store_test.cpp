@@ -66,9 +66,19 @@ TEST_F(PostgresGallery, IsThereWhenItIsOpenedAgain) {
 TEST_F(PostgresGallery, TakesEveryByteOfATextAndNothingOfItAsSql) {
   std::string all_bytes = "x";
   for (int byte = 0; byte < 256; ++byte) all_bytes += static_cast<char>(byte);
-  const std::vector<std::string> hostile = {
-      all_bytes, "'; DROP TABLE diml.items; --", "\\", "$1", "%s%n", "a\nb", "\xFF\xFE", "",
-      std::string(5000, 'p'), "\\x41", "{1,2}", "NULL", "\xED\xA0\x80"};
+  const std::vector<std::string> hostile = {all_bytes,
+                                            "'; DROP TABLE diml.items; --",
+                                            "\\",
+                                            "$1",
+                                            "%s%n",
+                                            "a\nb",
+                                            "\xFF\xFE",
+                                            "",
+                                            std::string(5000, 'p'),
+                                            "\\x41",
+                                            "{1,2}",
+                                            "NULL",
+                                            "\xED\xA0\x80"};
   std::vector<NewItem> all;
   for (const std::string& text : hostile) {
     all.push_back({.path = text,
@@ -123,8 +133,8 @@ TEST_F(PostgresGallery, VerifyNamesWhatWasDamaged) {
   expect_fault("metadata = '{\"a\": 1}'", "metadata = '{}'", "conditions see other metadata");
   expect_fault("cells = set_byte(cells, 7, get_byte(cells, 7) # 1)",
                "cells = set_byte(cells, 7, get_byte(cells, 7) # 1)", "checksum of its grid");
-  expect_fault("global[2] = -global[2], thumbnail = 'x'", "global[2] = -global[2], thumbnail = ''",
-               "checksum of its grid");
+  expect_fault("thumbnail = 'x'", "thumbnail = ''", "checksum of its thumbnail");
+  expect_fault("global[2] = -global[2]", "global[2] = -global[2]", "label or global vector");
   damage("cells = substr(cells, 2)");
   EXPECT_EQ(store->snapshot()->verify({}).damaged, (Ids{3}));
   expect_refused([&] { store->snapshot()->grid(3); }, "item 3 is damaged", ErrorKind::damaged);
@@ -133,6 +143,28 @@ TEST_F(PostgresGallery, VerifyNamesWhatWasDamaged) {
                  "item 3 is damaged", ErrorKind::damaged);
   store->remove(Ids{3});
   EXPECT_TRUE(store->snapshot()->verify({}).faults.empty());
+}
+
+TEST_F(PostgresGallery, DamageIsNoticedWhenItIsUsed) {
+  const std::shared_ptr<GridStore> store = made();
+  add(*store, items(0, 10));
+  const auto expect_noticed = [&](const std::string& change, const std::string& back,
+                                  const std::function<void(const GridSnapshot&)>& use) {
+    damage(change);
+    expect_refused([&] { use(*store->snapshot()); }, "item 3 is damaged", ErrorKind::damaged);
+    damage(back);
+    use(*store->snapshot());
+  };
+  const auto turned = [](const std::string& column) {
+    return column + " = set_byte(" + column + ", 0, get_byte(" + column + ", 0) # 4)";
+  };
+  expect_noticed(turned("cells"), turned("cells"), [](const auto& s) { s.grid(3); });
+  expect_noticed(turned("label"), turned("label"), [](const auto& s) { s.item(3); });
+  expect_noticed(turned("label"), turned("label"), [](const auto& s) { s.vectors(); });
+  expect_noticed("global[1] = -global[1]", "global[1] = -global[1]",
+                 [](const auto& s) { s.global(3); });
+  expect_noticed("thumbnail = 'x'", "thumbnail = ''", [](const auto& s) { s.thumbnail(3); });
+  expect_noticed("source_size = 5", "source_size = NULL", [](const auto& s) { s.item(3); });
 }
 
 TEST_F(PostgresGallery, WritersTakeTurnsAndLoseNothing) {
@@ -221,7 +253,8 @@ TEST_F(PostgresGallery, RolesMayDoWhatTheirNamesSay) {
   postgres::Connection connection = administrator();
   for (const char* role : {"reader", "writer"}) {
     connection.run(std::string("DO $$ BEGIN CREATE ROLE a_") + role + " LOGIN IN ROLE diml_" +
-                   role + "; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
+                   role +
+                   "; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$");
   }
   connection.run(
       "DO $$ BEGIN CREATE ROLE a_stranger LOGIN; EXCEPTION WHEN duplicate_object OR "
@@ -233,8 +266,9 @@ TEST_F(PostgresGallery, RolesMayDoWhatTheirNamesSay) {
   EXPECT_EQ(open_gallery(as("a_reader"))->snapshot()->item(3).path, "3");
   expect_refused([&] { open_gallery(as("a_reader"), StoreAccess::write)->remove(Ids{1}); },
                  "permission denied", ErrorKind::bad_input);
-  expect_refused([&] { create_gallery(as("a_reader").insert(as("a_reader").find('?'), "2"), format()); },
-                 "permission denied", ErrorKind::bad_input);
+  expect_refused(
+      [&] { create_gallery(as("a_reader").insert(as("a_reader").find('?'), "2"), format()); },
+      "permission denied", ErrorKind::bad_input);
   expect_refused([&] { open_gallery(as("a_stranger")); }, "permission denied",
                  ErrorKind::bad_input);
   const auto writer = open_gallery(as("a_writer"), StoreAccess::write);

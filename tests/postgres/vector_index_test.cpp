@@ -51,7 +51,7 @@ class Pgvector : public GalleryInPostgres {
 };
 
 TEST_F(Pgvector, FindsWhatAnExactSearchFinds) {
-  expect_refused([&] { Searcher(store_, {.source = "pgvector"}); }, "--kind pgvector",
+  expect_refused([&] { Searcher(store_, {.source = "pgvector"}); }, "has no index of its own",
                  ErrorKind::not_found);
   EXPECT_FALSE(store_->own_index().has_value());
   const StoreIndex made = store_->make_own_index();

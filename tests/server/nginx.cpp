@@ -9,6 +9,7 @@
 #include <thread>
 
 #include <arpa/inet.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,12 +20,21 @@
 namespace diml::test {
 namespace {
 
+constexpr unsigned kNobody = 65534;
+
 sockaddr_in loopback(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   return address;
+}
+
+}  // namespace
+
+void become_nobody() {
+  if (::setgroups(0, nullptr) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)
+    ::_exit(126);
 }
 
 bool listens(int port) {
@@ -35,6 +45,8 @@ bool listens(int port) {
   ::close(made);
   return yes;
 }
+
+namespace {
 
 std::string text_of(const std::string& name) {
   std::ostringstream text;
@@ -61,11 +73,15 @@ int Nginx::free_port() {
   return ntohs(address.sin_port);
 }
 
-Nginx::Nginx(const std::string& http, int port, Master master) {
+Nginx::Nginx(const std::string& http, int port, Master master, User user) {
   // Its worker may be another user's.
   std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+  const bool is_nobody = user == User::ordinary && ::geteuid() == 0;
+  if (is_nobody && ::chown(folder_.path().c_str(), kNobody, kNobody) != 0) {
+    throw Error(folder_.path() + ": cannot be given to another user");
+  }
   std::ofstream file(at("nginx.conf"));
-  if (::geteuid() == 0) file << "user root;\n";
+  if (::geteuid() == 0 && !is_nobody) file << "user root;\n";
   file << "daemon off;\nmaster_process " << (master == Master::yes ? "on" : "off")
        << ";\npid nginx.pid;\nerror_log error.log;\n"
        << "events { worker_connections 512; }\nhttp {\n"
@@ -77,6 +93,7 @@ Nginx::Nginx(const std::string& http, int port, Master master) {
   const std::string prefix = folder_.path() + "/";
   process_ = ::fork();
   if (process_ == 0) {
+    if (is_nobody) become_nobody();
     ::execl(name.c_str(), name.c_str(), "-p", prefix.c_str(), "-c", "nginx.conf", "-e", "error.log",
             nullptr);
     ::_exit(127);

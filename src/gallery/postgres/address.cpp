@@ -47,8 +47,27 @@ std::vector<std::string_view> split(std::string_view text, char between) {
   return parts;
 }
 
+// A parameter's name may be written with %XX, too.
 bool is_secret(std::string_view parameter) {
-  return parameter.starts_with("password=") || parameter.starts_with("sslpassword=");
+  std::string name = decoded(parameter.substr(0, parameter.find('='))).value_or("password");
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name.find("password") != std::string::npos;
+}
+
+// HOST:PORT, or several with commas between them; each part may be empty.
+bool are_hosts(std::string_view text) {
+  for (const std::string_view one : split(text, ',')) {
+    const std::size_t end_of_six = one.starts_with('[') ? one.find(']') : 0;
+    if (end_of_six == std::string_view::npos) return false;
+    const std::size_t colon = one.find(':', end_of_six);
+    if (colon == std::string_view::npos) continue;
+    const std::string_view port = one.substr(colon + 1);
+    if (!std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // UTF-8 without control characters, so that it can stand in a message and in a table.
@@ -69,8 +88,22 @@ bool is_name(const std::string& name) {
   return following == 0;
 }
 
-[[noreturn]] void refuse(const std::string& shown, const std::string& why) {
-  throw Error(shown + ": " + why + ": write postgres://USER@HOST:PORT/DATABASE/GALLERY");
+// An address that cannot be understood, without anything that may have been meant as a password:
+// all from the first colon to the last @, or else to the next name, and parameters.
+std::string masked(const std::string& text) {
+  const std::size_t begin = text.find("://") + 3;
+  const std::size_t colon = text.find(':', begin);
+  std::size_t end = text.rfind('@');
+  if (end == std::string::npos || end < begin) end = std::min(text.find('/', begin), text.size());
+  std::string shown = colon < end ? text.substr(0, colon) + ":***" + text.substr(end) : text;
+  const std::size_t query = shown.find('?', begin);
+  if (query != std::string::npos) shown.replace(query + 1, std::string::npos, "...");
+  return shown;
+}
+
+[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+  throw Error(masked(text) + ": " + why +
+              ": write postgres://USER@HOST:PORT/DATABASE/GALLERY, and special characters as %XX");
 }
 
 }  // namespace
@@ -84,42 +117,49 @@ Address address_from(const std::string& text) {
   Address address;
   const std::size_t begin = text.find("://") + 3;
   const std::size_t query = std::min(text.find('?', begin), text.size());
-  // A password may have an @ of its own, which libpq does not take either; no part of it is shown.
   const std::string_view before = std::string_view(text).substr(begin, query - begin);
   const std::size_t at = before.rfind('@');
-  const std::size_t path = std::min(before.find('/', at == std::string_view::npos ? 0 : at),
-                                    before.size());
-  const std::string_view user =
-      at == std::string_view::npos ? std::string_view() : before.substr(0, at);
-  const std::size_t colon = user.find(':');
-  if (colon != std::string_view::npos) {
-    address.password = decoded(user.substr(colon + 1)).value_or("");
+  const std::size_t hosts = at == std::string_view::npos ? 0 : at + 1;
+  const std::size_t path = std::min(before.find('/', hosts), before.size());
+  const std::string_view user = before.substr(0, at == std::string_view::npos ? 0 : at);
+  // libpq does not take an @, a / or a ? in a password, nor a word as a port: they may be a
+  // password of whoever forgot that.
+  if (user.find_first_of("/@") != std::string_view::npos ||
+      text.find('@', query) != std::string::npos ||
+      !are_hosts(before.substr(hosts, path - hosts))) {
+    refuse(text, "is no valid address");
   }
+  const std::size_t colon = user.find(':');
+  const auto keep_secret = [&](std::string_view secret) {
+    for (const std::string& one : {std::string(secret), decoded(secret).value_or("")}) {
+      if (!one.empty()) address.secrets.push_back(one);
+    }
+  };
+  if (colon != std::string_view::npos) keep_secret(user.substr(colon + 1));
   address.shown = text.substr(0, begin) + std::string(user.substr(0, colon)) +
-                  (at == std::string_view::npos ? "" : "@");
-  const std::size_t host = at == std::string_view::npos ? 0 : at + 1;
-  address.shown += before.substr(host);
+                  (at == std::string_view::npos ? "" : "@") + std::string(before.substr(hosts));
   std::string open_parameters;
   if (query < text.size()) {
     for (const std::string_view one : split(std::string_view(text).substr(query + 1), '&')) {
+      if (one.find('=') == std::string_view::npos) refuse(text, "is no valid address");
       if (is_secret(one)) {
-        address.password = decoded(one.substr(one.find('=') + 1)).value_or("");
+        keep_secret(one.substr(one.find('=') + 1));
         continue;
       }
       open_parameters += (open_parameters.empty() ? "?" : "&") + std::string(one);
     }
   }
   address.shown += open_parameters;
-  if (path == before.size()) refuse(address.shown, "names no gallery");
+  if (path == before.size()) refuse(text, "names no gallery");
   const std::vector<std::string_view> parts = split(before.substr(path + 1), '/');
   if (parts.size() != 2 || parts[1].empty()) {
-    refuse(address.shown, parts.size() < 2 || parts[1].empty() ? "names no gallery"
-                                                               : "has more than two names");
+    refuse(text,
+           parts.size() < 2 || parts[1].empty() ? "names no gallery" : "has more than two names");
   }
   const std::optional<std::string> gallery = decoded(parts[1]);
   if (!gallery || !is_name(*gallery)) {
-    refuse(address.shown, "has no valid name of a gallery (up to " + std::to_string(kLongestName) +
-                              " bytes of UTF-8, without control characters)");
+    refuse(text, "has no valid name of a gallery (up to " + std::to_string(kLongestName) +
+                     " bytes of UTF-8, without control characters)");
   }
   address.gallery = *gallery;
   address.database = text.substr(0, begin) + std::string(before.substr(0, path + 1)) +

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace diml::postgres {
 
@@ -10,8 +11,8 @@ namespace diml::postgres {
 struct Address {
   std::string database;  // the URL without the gallery: for libpq
   std::string gallery;
-  std::string shown;     // the address without passwords: for messages
-  std::string password;  // that stands in it, which no message may have; "" for none
+  std::string shown;                   // the address without passwords: for messages
+  std::vector<std::string> secrets{};  // passwords that stand in it, which no message may have
 };
 
 // Whether it begins with postgres:// or postgresql://.

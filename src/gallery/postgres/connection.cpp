@@ -1,8 +1,11 @@
 #include "connection.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <libpq-fe.h>
 #include <poll.h>
@@ -24,6 +27,7 @@ enum Type : unsigned {
 };
 constexpr int kBinary = 1;
 constexpr std::size_t kSentAtOnce = std::size_t{1} << 20;
+constexpr std::string_view kHidden = "***";  // in the place of a password
 constexpr std::size_t kArrayHead = 20;  // bytes before the elements of an array of one dimension
 
 template <class Number>
@@ -78,6 +82,25 @@ ErrorKind kind_of(std::string_view state) {
   if (state == "25006" || group == "23") return ErrorKind::conflict;
   if (group == "XX") return ErrorKind::damaged;
   return ErrorKind::internal;
+}
+
+// A machine that says nothing any more must not hold its clients for minutes, as TCP would.
+constexpr std::array<std::pair<const char*, const char*>, 5> kPatience = {{
+    {"connect_timeout", "2"},  // seconds, of each host
+    {"keepalives_idle", "2"},
+    {"keepalives_interval", "1"},
+    {"keepalives_count", "2"},
+    {"tcp_user_timeout", "4000"},  // milliseconds
+}};
+
+// Its environment or a service says how long to wait, and would have the last word otherwise.
+bool is_patience_given(const PQconninfoOption* options) {
+  if (std::getenv("PGSERVICE") != nullptr || std::getenv("PGCONNECT_TIMEOUT") != nullptr)
+    return true;
+  for (; options->keyword != nullptr; ++options) {
+    if (std::string_view(options->keyword) == "service") return options->val != nullptr;
+  }
+  return false;
 }
 
 const char* remedy_of(std::string_view state) {
@@ -220,10 +243,11 @@ std::string in_one_line(std::string text, const Address& address) {
   }
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  const std::string& secret = address.password;
-  for (std::size_t at = secret.empty() ? std::string::npos : text.find(secret);
-       at != std::string::npos; at = text.find(secret, at + 3)) {
-    text.replace(at, secret.size(), "***");
+  for (const std::string& secret : address.secrets) {
+    for (std::size_t at = text.find(secret); at != std::string::npos;
+         at = text.find(secret, at + kHidden.size())) {
+      text.replace(at, secret.size(), kHidden);
+    }
   }
   return text;
 }
@@ -238,10 +262,18 @@ Connection::Connection(const Address& address) : address_(address) {
                 ": is no valid address: write postgres://USER@HOST:PORT/DATABASE/GALLERY, with "
                 "libpq's parameters after a ?, and special characters as %XX");
   }
+  std::vector<const char*> names = {"client_encoding", "fallback_application_name"};
+  std::vector<const char*> values = {"UTF8", "diml"};
+  if (!is_patience_given(parsed)) {
+    for (const auto& [name, value] : kPatience) {
+      names.push_back(name);
+      values.push_back(value);
+    }
+  }
   PQconninfoFree(parsed);
-  const char* const names[] = {"client_encoding", "fallback_application_name", "dbname", nullptr};
-  const char* const values[] = {"UTF8", "diml", address.database.c_str(), nullptr};
-  connection_.reset(PQconnectdbParams(names, values, 1), PQfinish);
+  names.insert(names.end(), {"dbname", nullptr});  // the address has the last word
+  values.insert(values.end(), {address.database.c_str(), nullptr});
+  connection_.reset(PQconnectdbParams(names.data(), values.data(), 1), PQfinish);
   if (!connection_) throw std::bad_alloc();
   if (PQstatus(connection_.get()) != CONNECTION_OK) {
     const std::string message = in_one_line(PQerrorMessage(connection_.get()), address_);
@@ -254,7 +286,8 @@ Connection::Connection(const Address& address) : address_(address) {
     throw Error(is_refused   ? ErrorKind::bad_input
                 : is_missing ? ErrorKind::not_found
                              : ErrorKind::out_of_resources,
-                address_.shown + ": cannot be reached: " + message);
+                address_.shown + ": cannot be reached: " + message,
+                is_refused || is_missing ? "" : kUnreachable);
   }
   // Their order matters to nobody: they are asked for after the call that they belong to.
   PQsetNoticeProcessor(
@@ -267,9 +300,7 @@ Connection::Connection(const Address& address) : address_(address) {
 
 bool Connection::is_lost() const { return PQstatus(connection_.get()) != CONNECTION_OK; }
 
-bool Connection::is_idle() const {
-  return PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
-}
+bool Connection::is_idle() const { return PQtransactionStatus(connection_.get()) == PQTRANS_IDLE; }
 
 bool Connection::may_succeed_again() const {
   return is_lost() || state_ == "40001" || state_ == "40P01";
@@ -291,7 +322,8 @@ void Connection::refuse(const pg_result* result) const {
   const std::string message = primary == nullptr ? PQerrorMessage(connection_.get()) : primary;
   throw Error(is_lost() ? ErrorKind::out_of_resources : kind_of(state),
               address_.shown + ": PostgreSQL says: " + in_one_line(message, address_) +
-                  remedy_of(state) + " (" + state + ")");
+                  remedy_of(state) + " (" + state + ")",
+              is_lost() ? kUnreachable : "");
 }
 
 Result Connection::checked(pg_result* result) const {
@@ -319,13 +351,13 @@ void Connection::run(std::string_view statements) {
   checked(PQexec(connection_.get(), std::string(statements).c_str()));
 }
 
-bool Connection::await_notification(std::chrono::milliseconds longest) {
-  const auto take = [this] {
+bool Connection::await_notification(std::string_view text, std::chrono::milliseconds longest) {
+  const auto take = [&] {
     if (PQconsumeInput(connection_.get()) == 0) refuse(nullptr);
     bool any = false;
     while (PGnotify* const one = PQnotifies(connection_.get())) {
+      any = any || text == one->extra;
       PQfreemem(one);
-      any = true;
     }
     return any;
   };

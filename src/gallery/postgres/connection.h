@@ -17,6 +17,11 @@ struct pg_result;
 
 namespace diml::postgres {
 
+// Parameters of errors: the database is away, perhaps for a moment; it went away, and nobody knows
+// whether the change was made before.
+constexpr const char* kUnreachable = "database";
+constexpr const char* kMayBeMade = "outcome";
+
 using Bytes = std::span<const std::byte>;
 
 inline Bytes bytes_of(std::string_view text) {
@@ -97,8 +102,8 @@ class Connection {
   // What the server said beside its answers since the last call, each in one line.
   std::vector<std::string> notices();
 
-  // Whether a notification arrived within the time. After LISTEN.
-  bool await_notification(std::chrono::milliseconds longest);
+  // Whether a notification with this text arrived within the time. After LISTEN.
+  bool await_notification(std::string_view text, std::chrono::milliseconds longest);
 
   const Address& address() const { return address_; }
 

@@ -1,8 +1,6 @@
 #include "filter_sql.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 
 #include "item_row.h"
 #include "search/condition.h"
@@ -92,21 +90,6 @@ std::string ordered_text(const Condition& condition, const std::string& bytes,
          values.bytes(condition.operands[0].text) + "), false)";
 }
 
-// The path in hexadecimal, byte by byte, with each letter in either case.
-std::string pattern_of(const std::string& part) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const auto hex = [&](unsigned char byte) {
-    return std::string{kDigits[byte >> 4], kDigits[byte & 15]};
-  };
-  std::string pattern = "^(..)*";
-  for (const char c : part) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-    pattern += is_letter ? "(" + hex(byte & 0xDF) + "|" + hex(byte | 0x20) + ")" : hex(byte);
-  }
-  return pattern;
-}
-
 // Of a label or a path.
 std::string of_column(const Condition& condition, const std::string& column, Values& values) {
   switch (condition.relation) {
@@ -119,8 +102,8 @@ std::string of_column(const Condition& condition, const std::string& column, Val
     case Relation::missing:
       return column + " = ''";
     case Relation::contains:
-      return "encode(" + column + ", 'hex') ~ " +
-             values.text(pattern_of(condition.operands[0].text));
+      return "strpos(diml.folded(" + column + "), diml.folded(" +
+             values.bytes(condition.operands[0].text) + ")) > 0";
     default:
       return "(" + column + " <> '' AND " +
              ordered_text(condition, column, condition.operands[0].text, values) + ")";
@@ -181,10 +164,10 @@ std::string of_metadata(const Condition& condition, Values& values) {
 
 }  // namespace
 
-std::string filter_sql(const Filter& filter, Parameters& parameters) {
+std::string filter_sql(std::span<const Condition> conditions, Parameters& parameters) {
   Values values(parameters);
   std::string all;
-  for (const Condition& condition : filter.conditions()) {
+  for (const Condition& condition : conditions) {
     all += all.empty() ? "" : " AND ";
     switch (condition.field) {
       case ConditionField::label:

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Every part after its size, so that no two lists of parts are the same bytes.
-std::int64_t checksum_of(std::int64_t id, std::initializer_list<Bytes> parts) {
+std::int64_t sum_of(std::int64_t id, std::initializer_list<Bytes> parts) {
   std::vector<std::byte> all;
   for (const Bytes part : parts) {
     append_number(all, static_cast<std::uint64_t>(part.size()));
@@ -54,15 +54,15 @@ void append(const Json& json, std::string& text) {
 }  // namespace
 
 std::int64_t words_checksum(const Item& item) {
-  return checksum_of(item.id,
-                     {bytes_of(item.path), bytes_of(item.label), bytes_of(item.metadata),
-                      bytes_of(gallery::text_of(item.source))});
+  return sum_of(item.id, {bytes_of(item.path), bytes_of(item.label), bytes_of(item.metadata),
+                          bytes_of(gallery::text_of(item.source))});
 }
 
-std::int64_t grid_checksum(std::int64_t id, std::span<const float> global, Bytes cells,
-                           Bytes thumbnail) {
-  return checksum_of(id, {std::as_bytes(global), cells, thumbnail});
+std::int64_t vector_checksum(std::int64_t id, Bytes label, std::span<const float> global) {
+  return sum_of(id, {label, std::as_bytes(global)});
 }
+
+std::int64_t checksum_of(std::int64_t id, Bytes part) { return sum_of(id, {part}); }
 
 std::string searchable_text(const std::string& text) {
   std::string escaped;
@@ -105,14 +105,26 @@ std::string path_digest(const std::string& path) {
   return digest;
 }
 
-Item item_in(const Result& result, std::size_t row, std::size_t first) {
-  Item item{result.number(row, first), result.text(row, first + 1), result.text(row, first + 2),
-            result.text(row, first + 3)};
-  if (!result.is_null(row, first + 4)) {
-    item.source = SourceFile{static_cast<std::uint64_t>(result.number(row, first + 4)),
-                             result.number(row, first + 5), result.text(row, first + 6)};
+std::optional<Item> item_in(const Result& rows, std::size_t row, std::size_t first) {
+  Item item{rows.number(row, first), rows.text(row, first + 1), rows.text(row, first + 2),
+            rows.text(row, first + 3)};
+  if (!rows.is_null(row, first + 4)) {
+    item.source = SourceFile{static_cast<std::uint64_t>(rows.number(row, first + 4)),
+                             rows.is_null(row, first + 5) ? 0 : rows.number(row, first + 5),
+                             rows.text(row, first + 6)};
   }
+  if (rows.number(row, first + 7) != words_checksum(item)) return std::nullopt;
   return item;
+}
+
+bool read_vector(const Result& rows, std::size_t row, std::span<float> into, std::size_t first) {
+  return rows.read_floats(row, first + 2, into) &&
+         rows.number(row, first + 3) ==
+             vector_checksum(rows.number(row, first), rows.bytes(row, first + 1), into);
+}
+
+bool is_intact(const Result& rows, std::size_t row, std::int64_t id, std::size_t first) {
+  return rows.number(row, first + 1) == checksum_of(id, rows.bytes(row, first));
 }
 
 }  // namespace diml::postgres

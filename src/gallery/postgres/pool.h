@@ -1,15 +1,32 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <vector>
 
 #include "connection.h"
 
 namespace diml::postgres {
 
-// The connections of a store: made when they are needed, kept for the next call, and bounded.
+// A pause that doubles from one failure to the next, and that differs between those who wait for
+// the same server.
+class BackOff {
+ public:
+  std::chrono::duration<double> next();
+  void reset() { pause_ = {}; }
+
+ private:
+  std::chrono::duration<double> pause_{};
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+// The connections of a store: made when they are needed, kept for the next call, and bounded. While
+// the server cannot be reached, one call at a time tries again after a pause; the others fail at
+// once, with the same error.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   explicit Pool(Address address);
@@ -40,13 +57,18 @@ class Pool : public std::enable_shared_from_this<Pool> {
   const Address& address() const { return address_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
   void give_back(std::unique_ptr<Connection> connection);
+  std::unique_ptr<Connection> connected();
 
   const Address address_;
   std::mutex mutex_;  // guards the members below
   std::condition_variable returned_;
   std::vector<std::unique_ptr<Connection>> idle_;
   std::size_t in_use_ = 0;
+  std::optional<Error> failure_;  // the last call that made a connection failed
+  Clock::time_point next_try_;
+  BackOff back_off_;
 };
 
 // Calls `work` with a connection. Where a kept connection turns out to be lost, calls it once more

@@ -7,9 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "item_row.h"
+#include "listener.h"
 #include "schema.h"
-#include "search/item_metadata.h"
+#include "shards.h"
+#include "write_rows.h"
 
 namespace diml::postgres {
 namespace {
@@ -21,8 +22,6 @@ constexpr std::int64_t kRemembered = 65536;
 
 // How long a change waits for a server that went away while it was made.
 constexpr std::chrono::seconds kRetried{10};
-constexpr std::chrono::milliseconds kFirstPause{50};
-constexpr std::chrono::milliseconds kLongestPause{1000};
 
 Error no_gallery(const Address& address) {
   return {ErrorKind::not_found, address.shown + ": there is no gallery: create one",
@@ -32,11 +31,12 @@ Error no_gallery(const Address& address) {
 std::optional<GalleryRow> find_gallery(Connection& connection) {
   if (!has_schema(connection)) return std::nullopt;
   const Result found = connection.ask(
-      "SELECT id, birth, cells_per_grid, dim, cell_type, embedding::text, model FROM "
-      "diml.galleries WHERE name = $1",
+      "SELECT id, birth, cells_per_grid, dim, cell_type, embedding::text, model, shards "
+      "FROM diml.galleries WHERE name = $1",
       Parameters().add_text(connection.address().gallery));
   if (found.rows() == 0) return std::nullopt;
   GalleryRow gallery{found.number(0, 0), static_cast<std::uint64_t>(found.number(0, 1)), {}};
+  gallery.shards = found.number(0, 7);
   try {
     gallery.format.cells_per_grid = static_cast<std::size_t>(found.number(0, 2));
     gallery.format.dim = static_cast<std::size_t>(found.number(0, 3));
@@ -74,202 +74,6 @@ std::string in_one_line(const std::vector<std::string>& lines) {
   return all;
 }
 
-// A pause that grows, and that differs between those who wait for the same server.
-class Pauses {
- public:
-  bool pause() {
-    if (std::chrono::steady_clock::now() > end_) return false;
-    std::uniform_real_distribution<double> jitter(0.5, 1.5);
-    std::this_thread::sleep_for(next_ * jitter(random_));
-    next_ = std::min(2 * next_, std::chrono::milliseconds(kLongestPause));
-    return true;
-  }
-
- private:
-  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kRetried;
-  std::chrono::milliseconds next_ = kFirstPause;
-  std::minstd_rand random_{std::random_device{}()};
-};
-
-// An item to add, with everything that does not depend on its id.
-struct Row {
-  const NewItem* item;
-  std::string metadata;
-  std::string searchable;
-  std::string digest;
-  bool is_superseded = false;  // by a later item of the same path in the same call
-};
-
-std::vector<Row> rows_of(std::span<const NewItem> items, Duplicates duplicates) {
-  std::vector<Row> rows;
-  std::unordered_map<std::string, std::size_t> places;
-  for (const NewItem& item : items) {
-    expect_label(item.label, item.path);
-    Row row{&item, checked_metadata(item.metadata, item.path), "", path_digest(item.path)};
-    row.searchable = searchable_metadata(row.metadata);
-    const auto [there, is_new] = places.emplace(item.path, rows.size());
-    if (!is_new) {
-      if (duplicates == Duplicates::refuse) {
-        throw Error(ErrorKind::conflict,
-                    item.path + ": is in the gallery already: replace it, or leave it out",
-                    "duplicates");
-      }
-      rows[there->second].is_superseded = true;
-      there->second = rows.size();
-    }
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-// The items whose paths are there: those are removed, or everything is refused.
-std::vector<std::int64_t> take_out(Connection& connection, std::int64_t gallery,
-                                   const std::vector<Row>& rows, Duplicates duplicates) {
-  std::vector<std::string> digests;
-  digests.reserve(rows.size());
-  for (const Row& row : rows) digests.push_back(row.digest);
-  const Result there = connection.ask(
-      "SELECT id, path FROM diml.items WHERE gallery = $1::integer AND sha256(path) = ANY($2)",
-      Parameters().add(gallery).add_bytes(digests));
-  if (there.rows() == 0) return {};
-  if (duplicates == Duplicates::refuse) {
-    throw Error(ErrorKind::conflict,
-                there.text(0, 1) + ": is in the gallery already: replace it, or leave it out",
-                "duplicates");
-  }
-  std::vector<std::int64_t> ids;
-  for (std::size_t row = 0; row < there.rows(); ++row) ids.push_back(there.number(row, 0));
-  connection.ask("DELETE FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)",
-                 Parameters().add(gallery).add(ids));
-  return ids;
-}
-
-void copy_in(Connection& connection, const GalleryRow& gallery, const std::vector<Row>& rows,
-             const GridSetView& grids, std::int64_t first_id) {
-  constexpr std::size_t kColumns = 14;
-  const std::size_t bytes = grids.cells_per_grid * grids.dim * size_of(grids.type);
-  CopyIn copy(connection,
-              "COPY diml.items (gallery, id, path, label, metadata, metadata_text, source_size, "
-              "source_modified, source_sha256, global, cells, thumbnail, words_checksum, "
-              "grid_checksum) FROM STDIN WITH (FORMAT binary)",
-              kColumns);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    if (row.is_superseded) continue;
-    const NewItem& item = *row.item;
-    const Item stored{first_id + static_cast<std::int64_t>(i), item.path, item.label, row.metadata,
-                      item.source};
-    const GridView grid = grids[i];
-    const std::span<const float> global(grid.global, grid.dim);
-    const Bytes cells{static_cast<const std::byte*>(grid.cells), bytes};
-    const Bytes thumbnail = std::as_bytes(std::span(item.thumbnail));
-    copy.begin_row();
-    copy.put_int(static_cast<std::int32_t>(gallery.number));
-    copy.put(stored.id);
-    copy.put(bytes_of(item.path));
-    copy.put(bytes_of(item.label));
-    copy.put_json(row.searchable);
-    copy.put(bytes_of(row.metadata));
-    if (item.source) {
-      copy.put(static_cast<std::int64_t>(item.source->size));
-      copy.put(item.source->modified);
-      copy.put(bytes_of(item.source->sha256));
-    } else {
-      for (int k = 0; k < 3; ++k) copy.put_null();
-    }
-    copy.put(global);
-    copy.put(cells);
-    copy.put(thumbnail);
-    copy.put(words_checksum(stored));
-    copy.put(grid_checksum(stored.id, global, cells, thumbnail));
-  }
-  copy.finish();
-}
-
-// The items to update, each once, as they will be.
-std::vector<Item> updated_items(Connection& connection, const GalleryRow& gallery,
-                                std::span<const ItemUpdate> updates) {
-  static const std::string kStatement =
-      std::string("SELECT ") + kWordColumns +
-      ", words_checksum FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)";
-  const std::string& name = connection.address().shown;
-  std::vector<std::int64_t> ids;
-  for (const ItemUpdate& update : updates) ids.push_back(update.id);
-  const Result rows = connection.ask(kStatement, Parameters().add(gallery.number).add(ids));
-  std::vector<Item> items;
-  std::unordered_map<std::int64_t, std::size_t> places;
-  for (std::size_t row = 0; row < rows.rows(); ++row) {
-    items.push_back(item_in(rows, row));
-    // A new checksum over damaged bytes would hide the damage.
-    if (rows.number(row, 7) != words_checksum(items.back())) {
-      throw Error(ErrorKind::damaged,
-                  name + ": item " + std::to_string(items.back().id) +
-                      " is damaged: verify the gallery, which lists all of them",
-                  "verify");
-    }
-    places.emplace(items.back().id, row);
-  }
-  for (const ItemUpdate& update : updates) {
-    const auto place = places.find(update.id);
-    if (place == places.end()) {
-      throw Error(ErrorKind::not_found,
-                  name + ": has no item " + std::to_string(update.id) + ": nothing was changed");
-    }
-    Item& item = items[place->second];
-    if (update.label) {
-      expect_label(*update.label, item.path);
-      item.label = *update.label;
-    }
-    if (update.metadata) item.metadata = checked_metadata(*update.metadata, item.path);
-    if (update.source) item.source = update.source;
-  }
-  return items;
-}
-
-void write_words(Connection& connection, const GalleryRow& gallery,
-                 const std::vector<Item>& items) {
-  std::vector<std::int64_t> ids;
-  std::vector<std::string> labels;
-  std::vector<std::string> metadata;
-  std::vector<std::string> searchable;
-  std::vector<std::int64_t> has_source;
-  std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> times;
-  std::vector<std::string> sums;
-  std::vector<std::int64_t> checksums;
-  for (const Item& item : items) {
-    const SourceFile source = item.source.value_or(SourceFile());
-    ids.push_back(item.id);
-    labels.push_back(item.label);
-    metadata.push_back(item.metadata);
-    searchable.push_back(searchable_metadata(item.metadata));
-    has_source.push_back(item.source.has_value());
-    sizes.push_back(static_cast<std::int64_t>(source.size));
-    times.push_back(source.modified);
-    sums.push_back(source.sha256);
-    checksums.push_back(words_checksum(item));
-  }
-  connection.ask(
-      "UPDATE diml.items AS i SET label = u.label, metadata = u.searchable::jsonb, "
-      "metadata_text = u.metadata, "
-      "source_size = CASE WHEN u.has_source = 1 THEN u.size END, "
-      "source_modified = CASE WHEN u.has_source = 1 THEN u.time END, "
-      "source_sha256 = CASE WHEN u.has_source = 1 THEN u.sum END, words_checksum = u.checksum "
-      "FROM unnest($2, $3, $4, $5, $6, $7, $8, $9, $10) AS u (id, label, metadata, searchable, "
-      "has_source, size, time, sum, checksum) WHERE i.gallery = $1::integer AND i.id = u.id",
-      Parameters()
-          .add(gallery.number)
-          .add(ids)
-          .add_bytes(labels)
-          .add_texts(metadata)
-          .add_texts(searchable)
-          .add(has_source)
-          .add(sizes)
-          .add(times)
-          .add_texts(sums)
-          .add(checksums));
-}
-
 }  // namespace
 
 std::shared_ptr<PostgresStore> PostgresStore::create(const std::string& address,
@@ -289,24 +93,22 @@ std::shared_ptr<PostgresStore> PostgresStore::create(const std::string& address,
     // 53 bits: other programs read JSON's numbers as doubles.
     const std::uint64_t birth = (static_cast<std::uint64_t>(device()) << 21) ^ device();
     const Json embedding = format.embedding;
-    connection->ask(
-        "SELECT diml.make_gallery($1, $2, $3::integer, $4::integer, $5, $6, $7)",
-        Parameters()
-            .add_text(pool->address().gallery)
-            .add(static_cast<std::int64_t>(birth))
-            .add(static_cast<std::int64_t>(format.cells_per_grid))
-            .add(static_cast<std::int64_t>(format.dim))
-            .add_text(name_of(format.type))
-            .add_text(embedding.dump(-1, ' ', false, Json::error_handler_t::replace))
-            .add_text(as_text(format.model)));
+    connection->ask("SELECT diml.make_gallery($1, $2, $3::integer, $4::integer, $5, $6, $7)",
+                    Parameters()
+                        .add_text(pool->address().gallery)
+                        .add(static_cast<std::int64_t>(birth))
+                        .add(static_cast<std::int64_t>(format.cells_per_grid))
+                        .add(static_cast<std::int64_t>(format.dim))
+                        .add_text(name_of(format.type))
+                        .add_text(embedding.dump(-1, ' ', false, Json::error_handler_t::replace))
+                        .add_text(as_text(format.model)));
   }
   std::optional<GalleryRow> gallery = find_gallery(*pool->take());
   if (!gallery) throw no_gallery(pool->address());
   return std::make_shared<PostgresStore>(pool, std::move(*gallery), StoreAccess::write, caution);
 }
 
-std::shared_ptr<PostgresStore> PostgresStore::open(const std::string& address,
-                                                   StoreAccess access) {
+std::shared_ptr<PostgresStore> PostgresStore::open(const std::string& address, StoreAccess access) {
   const auto pool = std::make_shared<Pool>(address_from(address));
   std::optional<GalleryRow> gallery;
   std::string caution;
@@ -330,9 +132,8 @@ bool PostgresStore::exists(const std::string& address) {
 bool PostgresStore::remove_empty(const std::string& address) {
   Connection connection(address_from(address));
   Transaction transaction(connection, "BEGIN");
-  const Result row =
-      connection.ask("SELECT items FROM diml.galleries WHERE name = $1 FOR UPDATE",
-                     Parameters().add_text(connection.address().gallery));
+  const Result row = connection.ask("SELECT items FROM diml.galleries WHERE name = $1 FOR UPDATE",
+                                    Parameters().add_text(connection.address().gallery));
   if (row.rows() == 0 || row.number(0, 0) > 0) return false;
   connection.ask("SELECT diml.drop_gallery($1)",
                  Parameters().add_text(connection.address().gallery));
@@ -354,7 +155,8 @@ std::unique_ptr<GridSnapshot> PostgresStore::snapshot() const {
 PostgresStore::Change PostgresStore::change(const Work& work) {
   if (access_ == StoreAccess::read) throw Error(name() + ": is open for reading only");
   const std::string call = random_text();
-  Pauses pauses;
+  BackOff pauses;
+  const auto end = std::chrono::steady_clock::now() + kRetried;
   for (bool was_begun = false;;) {
     bool may_pass = was_begun;  // a server that went away may be on its way back
     try {
@@ -370,10 +172,13 @@ PostgresStore::Change PostgresStore::change(const Work& work) {
       if (!may_pass) throw;
       was_begun = true;
       pool_->forget_idle();
-      if (!pauses.pause()) {
-        throw with_context(
-            error, "", "; the change may have been made: look, and repeat it where it was not");
+      if (std::chrono::steady_clock::now() > end) {
+        throw Error(error.kind(),
+                    error.what() + std::string("; the change may have been made: look, and repeat "
+                                               "it where it was not"),
+                    kMayBeMade);
       }
+      std::this_thread::sleep_for(pauses.next());
     }
   }
 }
@@ -382,7 +187,8 @@ PostgresStore::Change PostgresStore::change_once(Connection& connection, const W
                                                  const std::string& call, bool is_again) const {
   Transaction transaction(connection, "BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED");
   const Result row = connection.ask(
-      "SELECT revision, next_id, items FROM diml.galleries WHERE id = $1::integer FOR UPDATE",
+      "SELECT revision, next_id, items, leaving FROM diml.galleries WHERE id = $1::integer FOR "
+      "UPDATE",
       Parameters().add(gallery_.number));
   if (row.rows() == 0) throw Error(ErrorKind::not_found, name() + ": the gallery was deleted");
   Change change{row.number(0, 0), row.number(0, 1), row.number(0, 2)};
@@ -396,9 +202,16 @@ PostgresStore::Change PostgresStore::change_once(Connection& connection, const W
       return change;
     }
   }
+  if (gallery_.shards > 0) {
+    // Rows that do not count: of items that were removed, and of a change that was not committed.
+    connection.ask(
+        "DELETE FROM diml.items WHERE gallery = $1::integer AND (id >= $2 OR id = ANY($3))",
+        Parameters().add(gallery_.number).add(change.first_new_id).add(row.numbers(0, 3)));
+  }
   work(connection, change);
   connection.ask(
-      "WITH g AS (UPDATE diml.galleries SET revision = $2, next_id = $3, items = $4 "
+      "WITH g AS (UPDATE diml.galleries SET revision = $2, next_id = $3, items = $4, "
+      "leaving = $11 "
       "WHERE id = $1::integer), "
       "c AS (INSERT INTO diml.changes (gallery, revision, first_new_id, count, removed, updated, "
       "call) VALUES ($1::integer, $2, $5, $6, $7, $8, $9)), "
@@ -414,20 +227,36 @@ PostgresStore::Change PostgresStore::change_once(Connection& connection, const W
           .add(change.removed)
           .add(change.updated)
           .add_text(call)
-          .add(change.revision + 1 - kRemembered));
+          .add(change.revision + 1 - kRemembered)
+          .add(change.leaving));
   transaction.commit();
   return change;
+}
+
+// Those of shards go later: what servers commit is not one moment, and the row of the gallery says
+// which rows count.
+void PostgresStore::delete_rows(Connection& connection, Change& change,
+                                std::vector<std::int64_t> ids) const {
+  if (ids.empty()) return;
+  if (gallery_.shards > 0) {
+    std::sort(ids.begin(), ids.end());
+    change.leaving = std::move(ids);
+    return;
+  }
+  connection.ask("DELETE FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)",
+                 Parameters().add(gallery_.number).add(ids));
 }
 
 std::vector<std::int64_t> PostgresStore::add(std::span<const NewItem> items,
                                              const GridSetView& grids, Duplicates duplicates) {
   expect_fit(gallery_.format, items.size(), grids);
   if (items.empty()) return {};
-  const std::vector<Row> rows = rows_of(items, duplicates);
+  const std::vector<NewRow> rows = rows_of(items, duplicates);
   const Change done = change([&](Connection& connection, Change& change) {
     change.removed = take_out(connection, gallery_.number, rows, duplicates);
+    delete_rows(connection, change, change.removed);
     change.items -= static_cast<std::int64_t>(change.removed.size());
-    copy_in(connection, gallery_, rows, grids, change.first_new_id);
+    copy_rows(connection, gallery_.number, rows, grids, change.first_new_id);
     change.added = static_cast<std::int64_t>(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (rows[i].is_superseded) {
@@ -447,9 +276,7 @@ std::vector<std::int64_t> PostgresStore::add(std::span<const NewItem> items,
 void PostgresStore::update(std::span<const ItemUpdate> updates) {
   if (updates.empty()) return;
   change([&](Connection& connection, Change& change) {
-    const std::vector<Item> items = updated_items(connection, gallery_, updates);
-    write_words(connection, gallery_, items);
-    for (const Item& item : items) change.updated.push_back(item.id);
+    change.updated = update_rows(connection, gallery_.number, gallery_.format.dim, updates);
   });
 }
 
@@ -458,16 +285,17 @@ void PostgresStore::remove(std::span<const std::int64_t> ids) {
   const std::set<std::int64_t> each(ids.begin(), ids.end());
   change([&](Connection& connection, Change& change) {
     change.removed.assign(each.begin(), each.end());
-    const Result gone = connection.ask(
-        "DELETE FROM diml.items WHERE gallery = $1::integer AND id = ANY($2) RETURNING id",
-        Parameters().add(gallery_.number).add(change.removed));
+    const Result gone =
+        connection.ask("SELECT id FROM diml.items WHERE gallery = $1::integer AND id = ANY($2)",
+                       Parameters().add(gallery_.number).add(change.removed));
     if (gone.rows() != each.size()) {
       std::set<std::int64_t> missing = each;
       for (std::size_t row = 0; row < gone.rows(); ++row) missing.erase(gone.number(row, 0));
-      throw Error(ErrorKind::not_found, name() + ": has no item " +
-                                            std::to_string(*missing.begin()) +
-                                            ": nothing was removed");
+      throw Error(
+          ErrorKind::not_found,
+          name() + ": has no item " + std::to_string(*missing.begin()) + ": nothing was removed");
     }
+    delete_rows(connection, change, change.removed);
     change.items -= static_cast<std::int64_t>(each.size());
   });
 }
@@ -475,6 +303,7 @@ void PostgresStore::remove(std::span<const std::int64_t> ids) {
 // What is free for reuse is known to the database's vacuum alone.
 GridStore::Space PostgresStore::space() const {
   return with_connection(pool_, [&](Connection& connection) -> Space {
+    if (gallery_.shards > 0) return {bytes_of_shards(connection, gallery_), 0};
     const Result size = connection.ask(
         "SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint FROM pg_inherits "
         "WHERE inhparent = 'diml.items'::regclass AND inhrelid = "
@@ -482,6 +311,10 @@ GridStore::Space PostgresStore::space() const {
         Parameters().add(gallery_.number));
     return {static_cast<std::uint64_t>(size.number(0, 0)), 0};
   });
+}
+
+std::unique_ptr<ChangeListener> PostgresStore::listen() const {
+  return std::make_unique<PostgresListener>(pool_->address(), gallery_.number);
 }
 
 void PostgresStore::await_writers_turn() const {

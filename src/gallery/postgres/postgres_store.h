@@ -17,6 +17,7 @@ struct GalleryRow {
   std::int64_t number = 0;
   std::uint64_t birth = 0;
   GridFormat format;
+  std::int64_t shards = 0;  // 0: its rows are in this database
 };
 
 // A transaction that sees one moment. What is read of grids is kept as long as the snapshot.
@@ -63,6 +64,10 @@ class PostgresSnapshot final : public GridSnapshot {
   bool show(const Result& rows, const Visitor& visitor) const;  // whether it wants more
   Parameters of_gallery() const;
   const std::string& name() const { return lease_->address().shown; }
+  // Whether a row counts: shards also have rows of a change that was not committed, and of items
+  // that were removed.
+  bool counts(std::int64_t id) const;
+  std::vector<std::int64_t> those_that_count(std::span<const std::int64_t> ids) const;
   [[noreturn]] void refuse_damaged(std::int64_t id) const;
   [[noreturn]] void refuse_missing(std::int64_t id) const;
 
@@ -72,6 +77,7 @@ class PostgresSnapshot final : public GridSnapshot {
   std::uint64_t revision_ = 0;
   std::size_t size_ = 0;
   std::int64_t next_id_ = 0;
+  std::vector<std::int64_t> leaving_;  // ascending
 
   struct HeldGrid {
     std::vector<std::byte> cells;
@@ -102,9 +108,11 @@ class PostgresStore final : public GridStore {
   void update(std::span<const ItemUpdate> updates) override;
   void remove(std::span<const std::int64_t> ids) override;
   Space space() const override;
+  std::unique_ptr<ChangeListener> listen() const override;
   std::optional<StoreIndex> own_index() const override;
   StoreIndex make_own_index(const Progress& progress) override;
 
+  const GalleryRow& row() const { return gallery_; }
   // Returns when no other process changes the gallery.
   void await_writers_turn() const;
 
@@ -117,11 +125,13 @@ class PostgresStore final : public GridStore {
     std::int64_t added = 0;  // ids in use from first_new_id on
     std::vector<std::int64_t> removed{};
     std::vector<std::int64_t> updated{};
+    std::vector<std::int64_t> leaving{};  // of removed: their rows go with the next change
   };
   using Work = std::function<void(Connection& connection, Change& change)>;
-  // In a transaction of its own, with the gallery's row locked. Where the connection is lost, all is
-  // done again on a new one, unless it had been done. Returns what was done.
+  // In a transaction of its own, with the gallery's row locked. Where the connection is lost, all
+  // is done again on a new one, unless it had been done. Returns what was done.
   Change change(const Work& work);
+  void delete_rows(Connection& connection, Change& change, std::vector<std::int64_t> ids) const;
   Change change_once(Connection& connection, const Work& work, const std::string& call,
                      bool is_again) const;
 

@@ -5,6 +5,7 @@
 
 #include "embedded/0001_galleries.sql.h"
 #include "embedded/0002_roles.sql.h"
+#include "embedded/0003_shards.sql.h"
 
 namespace diml::postgres {
 namespace {
@@ -18,6 +19,7 @@ struct Migration {
 constexpr std::array kMigrations = {
     Migration{"galleries", embedded::_0001_galleries_sql},
     Migration{"roles", embedded::_0002_roles_sql},
+    Migration{"shards", embedded::_0003_shards_sql},
 };
 
 constexpr std::int64_t kLock = 0x64696d6c;  // "diml"
@@ -26,8 +28,7 @@ constexpr std::int64_t kLock = 0x64696d6c;  // "diml"
 int version_in(Connection& connection) {
   const Result there = connection.ask("SELECT to_regclass('diml.migrations') IS NOT NULL");
   if (there.number(0, 0) == 0) return 0;
-  const Result version =
-      connection.ask("SELECT coalesce(max(version), 0) FROM diml.migrations");
+  const Result version = connection.ask("SELECT coalesce(max(version), 0) FROM diml.migrations");
   return static_cast<int>(version.number(0, 0));
 }
 
@@ -39,6 +40,31 @@ void expect_not_newer(const Connection& connection, int version) {
                   std::to_string(schema_version()) + ": update diml");
 }
 
+// Before the first statement fails: its message would not say who may.
+void expect_owner(Connection& connection, int version) {
+  const std::string& name = connection.address().shown;
+  const Result may = connection.ask(
+      "SELECT has_database_privilege(current_database(), 'CREATE'), "
+      "coalesce(pg_has_role((SELECT nspowner FROM pg_namespace WHERE nspname = 'diml'), 'USAGE'), "
+      "true), pg_is_in_recovery()");
+  if (may.number(0, 2) != 0) {
+    throw Error(ErrorKind::conflict,
+                name + ": it is a standby: name the primary to make the schema");
+  }
+  if (version == 0 && may.number(0, 0) == 0) {
+    throw Error(ErrorKind::bad_input,
+                name +
+                    ": its database has no galleries yet, and this user may not make the schema "
+                    "for them: have the database's owner create the first one");
+  }
+  if (version > 0 && may.number(0, 1) == 0) {
+    throw Error(ErrorKind::bad_input,
+                name + ": its database has version " + std::to_string(version) +
+                    " of the schema, this diml needs " + std::to_string(schema_version()) +
+                    ": have its owner open a gallery for writing once");
+  }
+}
+
 }  // namespace
 
 int schema_version() { return static_cast<int>(kMigrations.size()); }
@@ -47,6 +73,7 @@ std::vector<std::string> migrate(Connection& connection) {
   const int before = version_in(connection);
   expect_not_newer(connection, before);
   if (before == schema_version()) return {};
+  expect_owner(connection, before);
   Transaction transaction(connection, "BEGIN");
   // Of the transaction, not of the session: a pooler may stand between.
   connection.ask("SELECT pg_advisory_xact_lock($1)", Parameters().add(kLock));
@@ -75,9 +102,8 @@ bool has_schema(Connection& connection) {
   expect_not_newer(connection, version);
   if (version == 0 || version == schema_version()) return version != 0;
   throw Error(ErrorKind::conflict,
-              connection.address().shown + ": its database has version " +
-                  std::to_string(version) + " of the schema, this diml needs " +
-                  std::to_string(schema_version()) +
+              connection.address().shown + ": its database has version " + std::to_string(version) +
+                  " of the schema, this diml needs " + std::to_string(schema_version()) +
                   ": its owner brings it up to date by opening a gallery for writing");
 }
 

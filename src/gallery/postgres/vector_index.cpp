@@ -1,14 +1,20 @@
-// The first stage within the database: an HNSW index of pgvector over the globals, as 16-bit floats.
+// The first stage within the database: an HNSW index of pgvector over the globals, as 16-bit
+// floats.
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <future>
 
 #include <nlohmann/json.hpp>
 
 #include "base/stopwatch.h"
 #include "diml/approximate_index.h"
+#include "diml/searcher.h"
 #include "filter_sql.h"
+#include "item_row.h"
 #include "postgres_store.h"
+#include "shards.h"
 
 namespace diml::postgres {
 namespace {
@@ -19,12 +25,13 @@ constexpr std::size_t kMostDimensionsOfIndex = 4000;  // of a halfvec in an HNSW
 constexpr std::array<std::size_t, 3> kDepths = {1, 10, 100};
 constexpr std::size_t kAsked = 200;  // queries, to measure recall
 
-// The schema of pgvector, quoted; none where it is not in this database, or is older than halfvec.
+// The schema of pgvector, quoted; none where it is not in this database, or is older than 0.8,
+// which goes on looking where conditions pass over many items.
 std::optional<std::string> schema_of_vectors(Connection& connection) {
   const Result found = connection.ask(
       "SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = "
-      "e.extnamespace WHERE e.extname = 'vector' AND to_regtype(quote_ident(n.nspname) || "
-      "'.halfvec') IS NOT NULL");
+      "e.extnamespace WHERE e.extname = 'vector' AND "
+      "string_to_array(substring(e.extversion, '^[0-9]+[.][0-9]+'), '.')::integer[] >= '{0,8}'");
   if (found.rows() == 0) return std::nullopt;
   return found.text(0, 0);
 }
@@ -34,24 +41,122 @@ std::string key_sql(const std::string& schema, const std::string& of, std::size_
   return of + "::" + schema + ".halfvec(" + std::to_string(dim) + ")";
 }
 
-std::string index_name(std::int64_t gallery) { return "items_" + std::to_string(gallery) + "_hnsw"; }
+std::string items_table(const GalleryRow& gallery) {
+  return "diml.items_" + std::to_string(gallery.number);
+}
+// Of a table of items.
+std::string index_name(const std::string& table) { return table + "_hnsw"; }
 
-void require_vectors(Connection& connection) {
+// None where there is no index, or one that was not finished.
+std::optional<std::uint64_t> bytes_of_index(Connection& connection, const std::string& table) {
+  const Result row = connection.ask(
+      "SELECT pg_relation_size(indexrelid) FROM pg_index WHERE indexrelid = to_regclass($1) AND "
+      "indisvalid",
+      Parameters().add_text(index_name(table)));
+  if (row.rows() == 0) return std::nullopt;
+  return static_cast<std::uint64_t>(row.number(0, 0));
+}
+
+void require_vectors(Connection& connection, const std::string& table) {
   const std::string& name = connection.address().shown;
-  const Result there = connection.ask(
-      "SELECT default_version FROM pg_available_extensions WHERE name = 'vector'");
+  const Result there =
+      connection.ask("SELECT default_version FROM pg_available_extensions WHERE name = 'vector'");
   if (there.rows() == 0) {
     throw Error(ErrorKind::unsupported,
-                name + ": its server has no pgvector: install it there (postgresql-17-pgvector), or "
-                       "search exactly, without an index");
+                name +
+                    ": its server has no pgvector: install it there (postgresql-17-pgvector), or "
+                    "search exactly, without an index");
+  }
+  const Result owner = connection.ask(
+      "SELECT pg_get_userbyid(relowner)::text, pg_has_role(relowner, 'USAGE') FROM pg_class WHERE "
+      "oid = to_regclass($1)",
+      Parameters().add_text(table));
+  if (owner.rows() == 0) throw Error(ErrorKind::not_found, name + ": the gallery was deleted");
+  if (owner.number(0, 1) == 0) {
+    throw Error(ErrorKind::bad_input, name + ": only the owner of its tables, " + owner.text(0, 0) +
+                                          ", may make an index");
   }
   if (connection.ask("SELECT FROM pg_extension WHERE extname = 'vector'").rows() == 0) {
     connection.ask("CREATE EXTENSION IF NOT EXISTS vector");
   }
   if (!schema_of_vectors(connection)) {
-    throw Error(ErrorKind::unsupported,
-                name + ": its pgvector is older than 0.7, which has 16-bit vectors: update it there");
+    throw Error(
+        ErrorKind::unsupported,
+        name + ": its pgvector is older than 0.8: update it there (ALTER EXTENSION vector UPDATE)");
   }
+}
+
+// Reports how far the server is with an index of the table, and ends that where the caller wants
+// it.
+void watch_index(Connection& connection, const std::string& table, std::size_t items,
+                 const Progress& progress) {
+  const Result now = connection.ask(
+      "SELECT tuples_done, pid FROM pg_stat_progress_create_index WHERE relid = to_regclass($1)",
+      Parameters().add_text(table));
+  if (now.rows() == 0) return;
+  progress(std::min(static_cast<std::size_t>(now.number(0, 0)), items), items);
+  if (progress.cancelled()) {
+    connection.ask("SELECT pg_cancel_backend($1::integer)", Parameters().add(now.number(0, 1)));
+  }
+}
+
+// Outside a transaction: others read and write meanwhile. Returns what the server said.
+std::string build_index_of(const std::shared_ptr<Pool>& pool, const std::string& table,
+                           std::size_t dim, std::size_t items, const Progress& progress) {
+  constexpr std::chrono::milliseconds kBetweenLooks{250};
+  const Pool::Lease builder = pool->take();
+  const std::string index = index_name(table);
+  require_vectors(*builder, table);
+  const std::string schema = *schema_of_vectors(*builder);
+  builder->ask("DROP INDEX CONCURRENTLY IF EXISTS " + index);
+  builder->notices();
+  const Pool::Lease watcher = pool->take();
+  progress(0, items);
+  auto built = std::async(std::launch::async, [&] {
+    builder->ask("CREATE INDEX CONCURRENTLY " + index.substr(index.find('.') + 1) + " ON " + table +
+                 " USING hnsw ((" + key_sql(schema, "global", dim) + ") " + schema +
+                 ".halfvec_cosine_ops)");
+  });
+  while (built.wait_for(kBetweenLooks) != std::future_status::ready) {
+    watch_index(*watcher, table, items, progress);
+  }
+  progress.stop_if_cancelled();
+  built.get();
+  progress(items, items);
+  std::string said;
+  for (const std::string& line : builder->notices()) said += (said.empty() ? "" : "; ") + line;
+  return said;
+}
+
+// Where the rows are: shards build theirs at the same time.
+std::string build_indexes(const std::shared_ptr<Pool>& pool, const GalleryRow& gallery,
+                          std::size_t items, const Progress& progress) {
+  std::vector<Shard> shards;
+  {
+    const Pool::Lease lease = pool->take();
+    require_vectors(*lease, items_table(gallery));
+    lease->ask("DELETE FROM diml.indexes WHERE gallery = $1::integer",
+               Parameters().add(gallery.number));
+    shards = shards_of(*lease, gallery);
+  }
+  const std::size_t dim = gallery.format.dim;
+  if (shards.empty()) return build_index_of(pool, items_table(gallery), dim, items, progress);
+  const Progress to_cancel = Progress().with([&] { return progress.cancelled(); });
+  std::vector<std::future<std::string>> built;
+  for (const Shard& shard : shards) {
+    built.push_back(std::async(std::launch::async, [&] {
+      return build_index_of(std::make_shared<Pool>(shard.address), shard_table(gallery), dim,
+                            items / shards.size(), to_cancel);
+    }));
+  }
+  std::string said;
+  for (std::size_t k = 0; k < built.size(); ++k) {
+    progress(k * items / built.size(), items);
+    const std::string line = built[k].get();
+    said += (said.empty() || line.empty() ? "" : "; ") + line;
+  }
+  progress(items, items);
+  return said;
 }
 
 }  // namespace
@@ -63,28 +168,35 @@ StoredVectors PostgresSnapshot::about_nearest(std::span<const float> query, std:
   constexpr std::size_t kMostEffort = 1000;
   const std::optional<std::string> schema = schema_of_vectors(*lease_);
   if (!schema) {
-    throw Error(ErrorKind::conflict, name() + ": pgvector was removed from its database: search "
-                                              "exactly, or make the index again");
+    throw Error(ErrorKind::conflict, name() +
+                                         ": pgvector was removed from its database: search "
+                                         "exactly, or make the index again");
   }
+  if (filter.conditions().size() > kMostConditions) return {};  // few are admitted: see admitted()
   // Of this transaction. Where conditions pass over many items, the index goes on looking.
   ask("SELECT set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', "
       "'relaxed_order', true)",
       Parameters().add_text(std::to_string(std::clamp(depth, kLeastEffort, kMostEffort))));
   Parameters parameters = of_gallery();
   parameters.add(query).add(static_cast<std::int64_t>(depth));
-  const std::string conditions = filter_sql(filter, parameters);
+  const std::string conditions = filter_sql(filter.conditions(), parameters);
   const std::size_t dim = gallery_.format.dim;
-  const Result rows = lease_->ask(
-      "SELECT id, global FROM diml.items WHERE gallery = $1::integer AND " + conditions +
-          " ORDER BY (" + key_sql(*schema, "global", dim) + ") OPERATOR(" + *schema + ".<=>) (" +
-          key_sql(*schema, "$2", dim) + ") LIMIT $3",
-      parameters);
+  std::string statement = std::string("SELECT ") + kVectorColumns +
+                          " FROM diml.items WHERE gallery = $1::integer AND " + conditions +
+                          " ORDER BY (" + key_sql(*schema, "global", dim) + ") OPERATOR(" +
+                          *schema + ".<=>) (" + key_sql(*schema, "$2", dim) + ") LIMIT $3";
+  if (gallery_.shards > 0) {
+    statement =
+        nearest_of_shards_sql(gallery_, *schema, kVectorColumns, conditions, parameters.size() + 1);
+    parameters.add(next_id_).add(leaving_);
+  }
+  const Result rows = lease_->ask(statement, parameters);
   StoredVectors found;
   found.ids.resize(rows.rows());
   found.globals.resize(rows.rows() * dim);
   for (std::size_t row = 0; row < rows.rows(); ++row) {
     found.ids[row] = rows.number(row, 0);
-    if (!rows.read_floats(row, 1, std::span(found.globals).subspan(row * dim, dim))) {
+    if (!read_vector(rows, row, std::span(found.globals).subspan(row * dim, dim))) {
       refuse_damaged(found.ids[row]);
     }
   }
@@ -94,13 +206,21 @@ StoredVectors PostgresSnapshot::about_nearest(std::span<const float> query, std:
 std::optional<StoreIndex> PostgresStore::own_index() const {
   return with_connection(pool_, [&](Connection& connection) -> std::optional<StoreIndex> {
     const Result row = connection.ask(
-        "SELECT x.items, x.recall::text, x.seconds, pg_relation_size(i.indexrelid) FROM "
-        "diml.indexes AS x JOIN pg_index AS i ON i.indexrelid = to_regclass('diml.' || $2) "
-        "WHERE x.gallery = $1::integer AND i.indisvalid",
-        Parameters().add(gallery_.number).add_text(index_name(gallery_.number)));
+        "SELECT items, recall::text, seconds FROM diml.indexes WHERE gallery = $1::integer",
+        Parameters().add(gallery_.number));
     if (row.rows() == 0 || !schema_of_vectors(connection)) return std::nullopt;
-    StoreIndex index{"pgvector", static_cast<std::size_t>(row.number(0, 0)),
-                     static_cast<std::uint64_t>(row.number(0, 3)), {}, row.real(0, 2)};
+    StoreIndex index{"pgvector", static_cast<std::size_t>(row.number(0, 0)), 0, {}, row.real(0, 2)};
+    if (gallery_.shards == 0) {
+      const auto bytes = bytes_of_index(connection, items_table(gallery_));
+      if (!bytes) return std::nullopt;
+      index.bytes = *bytes;
+    }
+    for (const Shard& shard : shards_of(connection, gallery_)) {
+      Connection there(shard.address);
+      const auto bytes = bytes_of_index(there, shard_table(gallery_));
+      if (!bytes) return std::nullopt;
+      index.bytes += *bytes;
+    }
     const Json recall = Json::parse(row.text(0, 1), nullptr, false);
     for (const std::size_t depth : kDepths) {
       if (const auto found = recall.find(std::to_string(depth)); found != recall.end()) {
@@ -120,31 +240,18 @@ StoreIndex PostgresStore::make_own_index(const Progress& progress) {
                                             ": search exactly, without an index");
   }
   const Stopwatch watch_of_index;
-  {
-    const Pool::Lease connection = pool_->take();
-    require_vectors(*connection);
-    const std::string schema = *schema_of_vectors(*connection);
-    const std::string index = index_name(gallery_.number);
-    const std::size_t items = snapshot()->size();
-    progress(0, items);
-    // Outside a transaction: others read and write meanwhile.
-    connection->ask("DROP INDEX CONCURRENTLY IF EXISTS diml." + index);
-    connection->ask("CREATE INDEX CONCURRENTLY " + index + " ON diml.items_" +
-                    std::to_string(gallery_.number) + " USING hnsw ((" +
-                    key_sql(schema, "global", dim) + ") " + schema + ".halfvec_cosine_ops)");
-    progress(items, items);
-  }
+  const std::size_t items = snapshot()->size();  // which ends: an index waits for open snapshots
+  const std::string caution = build_indexes(pool_, gallery_, items, progress);
   const double seconds = watch_of_index.seconds();
   const std::unique_ptr<GridSnapshot> now = snapshot();
   const StoredVectors all = now->vectors();
-  StoreIndex made{"pgvector", all.ids.size(), 0, {}, seconds};
+  StoreIndex made{"pgvector", all.ids.size(), 0, {}, seconds, caution};
   Json recall = Json::object();
   for (const std::size_t depth : kDepths) {
-    made.recall[depth] = recall_of(
-        [&](std::span<const float> query, std::size_t wanted) {
-          return now->about_nearest(query, wanted, {}).ids;
-        },
-        {all.globals.data(), all.ids.size(), dim}, all.ids, depth, kAsked);
+    made.recall[depth] =
+        recall_of([&](std::span<const float> query,
+                      std::size_t wanted) { return now->about_nearest(query, wanted, {}).ids; },
+                  {all.globals.data(), all.ids.size(), dim}, all.ids, depth, kAsked);
     recall[std::to_string(depth)] = made.recall[depth];
   }
   with_connection(pool_, [&](Connection& connection) {

@@ -9,9 +9,12 @@ namespace diml::postgres {
 StoreFaults PostgresSnapshot::verify(const Progress& progress) const {
   constexpr std::int64_t kVerifiedAtOnce = 256;
   static const std::string kStatement =
-      std::string("SELECT ") + kWordColumns +
-      ", global, cells, thumbnail, words_checksum, grid_checksum FROM diml.items "
+      std::string("SELECT ") + kWordColumns + ", " + kVectorColumns +
+      ", cells, cells_checksum, thumbnail, thumbnail_checksum FROM diml.items "
       "WHERE gallery = $1::integer AND id >= $2 ORDER BY id LIMIT $3";
+  constexpr std::size_t kVector = kWordCount;
+  constexpr std::size_t kCells = kVector + kVectorCount;
+  constexpr std::size_t kThumbnail = kCells + 2;
   const GridFormat& format = gallery_.format;
   const std::size_t bytes = format.cells_per_grid * format.dim * size_of(format.type);
   StoreFaults result;
@@ -23,33 +26,38 @@ StoreFaults PostgresSnapshot::verify(const Progress& progress) const {
   std::vector<float> global(format.dim);
   for (std::int64_t from = 0;;) {
     const Result rows = ask(kStatement.c_str(), of_gallery().add(from).add(kVerifiedAtOnce));
-    std::vector<std::int64_t> intact;      // whose words are,
-    std::vector<std::string> searchable;   // and what conditions must see of them
+    std::vector<std::int64_t> intact;     // whose words are,
+    std::vector<std::string> searchable;  // and what conditions must see of them
     for (std::size_t row = 0; row < rows.rows(); ++row) {
-      const Item item = item_in(rows, row);
-      const bool has_global = rows.read_floats(row, 7, global);
-      if (!has_global) blame(item.id, "its global vector has another length than the gallery's");
-      if (rows.bytes(row, 8).size() != bytes) {
-        blame(item.id, "its grid has another shape than the gallery's");
-      }
-      if (has_global && rows.number(row, 11) != grid_checksum(item.id, global, rows.bytes(row, 8),
-                                                              rows.bytes(row, 9))) {
-        blame(item.id, "the checksum of its grid or thumbnail is wrong");
-      }
-      if (rows.number(row, 10) != words_checksum(item)) {
-        blame(item.id, "the checksum of its text is wrong");
+      const std::int64_t id = rows.number(row, 0);
+      from = id + 1;
+      if (gallery_.shards > 0 && !counts(id)) continue;
+      if (const std::optional<Item> item = item_in(rows, row)) {
+        intact.push_back(id);
+        searchable.push_back(searchable_metadata(item->metadata));
       } else {
-        intact.push_back(item.id);
-        searchable.push_back(searchable_metadata(item.metadata));
+        blame(id, "the checksum of its text is wrong");
       }
-      if (item.id >= next_id_) blame(item.id, "its id is not in use yet");
+      if (!rows.read_floats(row, kVector + 2, global)) {
+        blame(id, "its global vector has another length than the gallery's");
+      } else if (!read_vector(rows, row, global, kVector)) {
+        blame(id, "the checksum of its label or global vector is wrong");
+      }
+      if (rows.bytes(row, kCells).size() != bytes) {
+        blame(id, "its grid has another shape than the gallery's");
+      } else if (!is_intact(rows, row, id, kCells)) {
+        blame(id, "the checksum of its grid is wrong");
+      }
+      if (!is_intact(rows, row, id, kThumbnail)) {
+        blame(id, "the checksum of its thumbnail is wrong");
+      }
+      if (id >= next_id_) blame(id, "its id is not in use yet");
       ++result.items;
-      from = item.id + 1;
     }
-    const Result differing =
-        ask("SELECT i.id FROM unnest($2, $3) AS w (id, metadata) JOIN diml.items AS i ON i.id = w.id "
-            "WHERE i.gallery = $1::integer AND i.metadata <> w.metadata::jsonb ORDER BY i.id",
-            of_gallery().add(intact).add_texts(searchable));
+    const Result differing = ask(
+        "SELECT i.id FROM unnest($2, $3) AS w (id, metadata) JOIN diml.items AS i ON i.id = w.id "
+        "WHERE i.gallery = $1::integer AND i.metadata <> w.metadata::jsonb ORDER BY i.id",
+        of_gallery().add(intact).add_texts(searchable));
     for (std::size_t row = 0; row < differing.rows(); ++row) {
       blame(differing.number(row, 0), "conditions see other metadata than it has");
     }

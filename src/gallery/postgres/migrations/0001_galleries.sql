@@ -45,10 +45,12 @@ CREATE TABLE diml.items (
   global real[] NOT NULL,           -- the global vector
   cells bytea NOT NULL,             -- the grid: cells_per_grid x dim numbers of cell_type, little-endian
   thumbnail bytea NOT NULL,         -- JPEG; empty: none
-  -- The first eight bytes of SHA-256 over id, path, label, metadata_text and source; over id, global,
-  -- cells and thumbnail.
+  -- Compared whenever the row is used (src/gallery/checksum.h), each over the id and: path, label,
+  -- metadata_text and source; label and global; cells; thumbnail.
   words_checksum bigint NOT NULL,
-  grid_checksum bigint NOT NULL
+  vector_checksum bigint NOT NULL,
+  cells_checksum bigint NOT NULL,
+  thumbnail_checksum bigint NOT NULL
 ) PARTITION BY LIST (gallery);
 
 -- Numbers and photos do not become smaller.
@@ -115,7 +117,7 @@ END $$;
 
 REVOKE ALL ON FUNCTION diml.make_gallery, diml.drop_gallery FROM PUBLIC;
 
--- The number that a whole text is, NULL where it is none: an integer of 64 bits exactly, otherwise
+-- The number that a whole text is, NULL where it is none or has more than 1000 letters: an integer of 64 bits exactly, otherwise
 -- the double that is nearest to it, exactly where it is an integer of 64 bits.
 CREATE FUNCTION diml.number_in(text_bytes bytea) RETURNS numeric
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog
@@ -129,6 +131,8 @@ DECLARE
   exact numeric;
   near double precision;
 BEGIN
+  IF length(text_bytes) > 1000 THEN RETURN NULL; END IF;
+  IF word ~ '^-?(0+[.]?0*|[.]0+)([eE][+-]?[0-9]+)?$' THEN RETURN 0; END IF;
   IF word !~ '^-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?0*[0-9]{1,4})?$' THEN RETURN NULL; END IF;
   exact := word::numeric;
   IF word ~ '^-?[0-9]+$' AND (exact BETWEEN -9223372036854775808 AND 9223372036854775807
@@ -164,6 +168,23 @@ BEGIN
     END IF;
   END LOOP;
   RETURN NULL;
+END $$;
+
+-- Bytes as a text in which each is one letter, with A to Z as a to z: to look for a part of a path.
+CREATE FUNCTION diml.folded(bytes bytea) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS $$
+DECLARE
+  letters text;
+BEGIN
+  IF position('\x00'::bytea IN bytes) = 0 THEN
+    letters := convert_from(bytes, 'LATIN1');
+  ELSE
+    -- No text has U+0000.
+    SELECT string_agg(chr(CASE get_byte(bytes, at) WHEN 0 THEN 256 ELSE get_byte(bytes, at) END),
+                      '' ORDER BY at)
+      INTO letters FROM generate_series(0, length(bytes) - 1) AS at;
+  END IF;
+  RETURN lower(letters COLLATE "C");
 END $$;
 
 CREATE FUNCTION diml.readable(bytes bytea) RETURNS text

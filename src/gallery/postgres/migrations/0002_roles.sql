@@ -1,5 +1,6 @@
--- diml_reader searches; diml_writer also adds, changes and removes. Both are groups: GRANT them to
--- those who log in. Roles belong to all databases of a server, so they may be there already.
+-- diml_reader searches; diml_writer also makes galleries, adds, changes and removes. Both are groups:
+-- GRANT them to those who log in. Only the owner of the schema migrates it and makes indexes. Roles
+-- belong to all databases of a server, so they may be there already.
 
 DO $$
 DECLARE
@@ -9,7 +10,7 @@ BEGIN
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN CONTINUE; END IF;
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = current_user
                    AND (rolcreaterole OR rolsuper)) THEN
-      RAISE NOTICE 'the role % was not made, for want of CREATEROLE: see docs/postgresql.md', role;
+      RAISE NOTICE 'the role % was not made, for want of CREATEROLE: see docs/postgres.md', role;
       CONTINUE;
     END IF;
     BEGIN
@@ -26,7 +27,9 @@ BEGIN
     GRANT USAGE ON SCHEMA diml TO diml_writer;
     GRANT SELECT ON ALL TABLES IN SCHEMA diml TO diml_writer;
     GRANT UPDATE (revision, next_id, items) ON diml.galleries TO diml_writer;
-    GRANT INSERT, UPDATE, DELETE ON diml.items, diml.changes TO diml_writer;
+    GRANT INSERT, DELETE ON diml.items, diml.changes TO diml_writer;
+    GRANT UPDATE (label, metadata, metadata_text, source_size, source_modified, source_sha256,
+                  words_checksum, vector_checksum) ON diml.items TO diml_writer;
     GRANT EXECUTE ON FUNCTION diml.make_gallery, diml.drop_gallery TO diml_writer;
   END IF;
 END $$;
