@@ -14,6 +14,13 @@ void print_pair(const Explanation& why, const PartPair& pair) {
               pair.similarity, why.pairs.size(), pair.contribution, 100.0 * pair.share);
 }
 
+// "rows 1-3", or "row 2" for one alone.
+std::string span_text(const char* name, std::size_t first, std::size_t last) {
+  return first == last
+             ? std::string(name) + " " + std::to_string(first)
+             : std::string(name) + "s " + std::to_string(first) + "-" + std::to_string(last);
+}
+
 // The cells of a region as the rectangle around them and their number.
 std::string cells_text(const std::vector<std::size_t>& cells, GridShape shape) {
   std::size_t top = shape.rows;
@@ -26,10 +33,8 @@ std::string cells_text(const std::vector<std::size_t>& cells, GridShape shape) {
     left = std::min(left, cell % shape.cols);
     right = std::max(right, cell % shape.cols);
   }
-  char text[160];
-  std::snprintf(text, sizeof(text), "%zu in rows %zu-%zu, columns %zu-%zu", cells.size(), top,
-                bottom, left, right);
-  return text;
+  return std::to_string(cells.size()) + " in " + span_text("row", top, bottom) + ", " +
+         span_text("column", left, right);
 }
 
 void print_regions(const Explanation& why) {
