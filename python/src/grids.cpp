@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/threads.h"
+#include "match/unit_vectors.h"
 
 namespace diml::python {
 namespace {
@@ -59,14 +60,10 @@ class Normaliser {
       const std::span<const float> cell = cells.subspan(i * dim_, dim_);
       set_.set(i, cell, cell);
     }
+    std::vector<float> mean;
     if (global.empty()) {
-      mean_.resize(dim_);
-      for (std::size_t d = 0; d < dim_; ++d) {
-        double sum = 0.0;
-        for (std::size_t i = 0; i < cells_; ++i) sum += cells[i * dim_ + d];
-        mean_[d] = static_cast<float>(sum / static_cast<double>(cells_));
-      }
-      global = mean_;
+      mean = mean_of_cells(cells, dim_);
+      global = mean;
     }
     global_.set(0, global, global);
   }
@@ -79,8 +76,14 @@ class Normaliser {
   bool is_long_;
   GridSet set_;
   GridSet global_;
-  std::vector<float> mean_;
 };
+
+bool are_surely_unit(std::span<const float> vectors, std::size_t dim) {
+  for (std::size_t first = 0; first < vectors.size(); first += dim) {
+    if (!is_surely_unit(vectors.subspan(first, dim))) return false;
+  }
+  return true;
+}
 
 bool differs(const float* made, std::span<const float> given) {
   return std::memcmp(made, given.data(), given.size_bytes()) != 0;
@@ -121,12 +124,52 @@ Grids::Block::Block(const py::object& given_cells, const py::object& given_globa
 
 Grids::Block::Block(GridSet own) : set(std::move(own)) { view = set.view(); }
 
+bool Grids::Block::stay_where_they_are(int threads, const Progress& progress) const {
+  std::atomic<bool> stay{true};
+  parallel_for(
+      size, kGridsAtOnce, threads,
+      [&](std::size_t begin, std::size_t end) {
+        if (!stay) return;
+        const std::size_t of_grid = cells_per_grid * dim;
+        const std::size_t count = end - begin;
+        if ((globals && !are_surely_unit({globals + begin * dim, count * dim}, dim)) ||
+            !are_surely_unit({cells + begin * of_grid, count * of_grid}, dim)) {
+          stay = false;
+        }
+      },
+      progress);
+  return stay;
+}
+
+void Grids::Block::take_means(int threads, const Progress& progress) {
+  own_globals.resize(size * dim);
+  parallel_for(
+      size, kGridsAtOnce, threads,
+      [&](std::size_t begin, std::size_t end) {
+        GridSet unit(1, 1, dim);
+        for (std::size_t i = begin; i < end; ++i) {
+          const std::size_t of_grid = cells_per_grid * dim;
+          const std::vector<float> mean = mean_of_cells({cells + i * of_grid, of_grid}, dim);
+          unit.set(0, {cells + i * of_grid, dim},
+                   mean);  // a cell is needed, and one is unit already
+          std::copy_n(unit.view().globals, dim, &own_globals[i * dim]);
+        }
+      },
+      progress);
+}
+
 void Grids::Block::normalise(int threads, const Progress& progress) {
   const std::size_t of_grid = cells_per_grid * dim;
   const auto cells_of = [&](std::size_t i) { return std::span(cells + i * of_grid, of_grid); };
   const auto global_of = [&](std::size_t i) {
     return globals ? std::span(globals + i * dim, dim) : std::span<const float>();
   };
+  if (stay_where_they_are(threads, progress)) {
+    if (!globals) take_means(threads, progress);
+    const float* own = globals ? globals : own_globals.data();
+    view = {cells, CellType::float32, size, cells_per_grid, dim, own, nullptr};
+    return;
+  }
   // The library says which grids it would leave unchanged.
   std::vector<std::uint8_t> changes(size);
   std::atomic<std::size_t> changed{0};

@@ -77,6 +77,10 @@ class Grids {
     Block(const py::object& given_cells, const py::object& given_globals, std::size_t count,
           const std::string& name, Lengths lengths);
     explicit Block(GridSet own);
+    // Whether a quick look finds that all vectors have length 1.
+    bool stay_where_they_are(int threads, const Progress& progress) const;
+    // The globals of all, from their cells, which stay.
+    void take_means(int threads, const Progress& progress);
     // Without: makes the view. progress: asked whether it is cancelled.
     void normalise(int threads, const Progress& progress);
     // With the GIL, afterwards: drops arrays that are not used in place.

@@ -9,6 +9,7 @@
 
 #include "base/enum_names.h"
 #include "diml/error.h"
+#include "match/unit_vectors.h"
 
 namespace diml {
 namespace {
@@ -46,6 +47,10 @@ float rounded(float value, CellType type) {
 // type: of the cells that the result is stored in. A vector that was read from such cells is stored
 // unchanged.
 void normalise(std::span<const float> vector, float* out, CellType type = CellType::float32) {
+  if (is_surely_unit(vector)) {
+    std::copy(vector.begin(), vector.end(), out);
+    return;
+  }
   double scale = inverse_norm(vector);
   const bool is_stored = std::abs(scale - 1.0) < unit_tolerance(type) &&
                          std::all_of(vector.begin(), vector.end(),
@@ -149,12 +154,7 @@ void GridSet::set(std::size_t index, std::span<const float> cells, std::span<con
   }
   std::vector<float> mean;
   if (global.empty()) {
-    mean.resize(dim_);
-    for (std::size_t d = 0; d < dim_; ++d) {
-      double sum = 0.0;
-      for (std::size_t i = 0; i < cells_per_grid_; ++i) sum += cells[i * dim_ + d];
-      mean[d] = static_cast<float>(sum / static_cast<double>(cells_per_grid_));
-    }
+    mean = mean_of_cells(cells, dim_);
     global = mean;
   }
   normalise(global, &globals_[index * dim_]);

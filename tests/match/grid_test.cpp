@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "diml/error.h"
+#include "match/unit_vectors.h"
 #include "random_grid.h"
 
 namespace diml {
@@ -55,6 +56,40 @@ TEST(Grid, RefusesNanAndInfinity) {
   EXPECT_THROW(EmbeddingGrid(std::vector<float>{1, nan}, 2), Error);
   EXPECT_THROW(EmbeddingGrid(std::vector<float>{1, infinity}, 2), Error);
   EXPECT_THROW(EmbeddingGrid(std::vector<float>{1, 1}, 2, std::vector<float>{nan, 0}), Error);
+}
+
+TEST(Grid, AVectorOfLengthOneIsFoundAtAQuickLookAndKeepsItsBits) {
+  std::size_t found = 0;
+  std::size_t near = 0;
+  for (const std::size_t dim : {1, 7, 8, 37, 128}) {
+    const EmbeddingGrid grid = test::random_grid(1, dim, 3);
+    for (int step = -40; step <= 40; ++step) {
+      const double length = 1.0 + step * 1e-8;
+      std::vector<float> vector;
+      double square = 0.0;
+      for (std::size_t d = 0; d < dim; ++d) {
+        vector.push_back(static_cast<float>(grid.view().at(0, d) * length));
+        square += static_cast<double>(vector[d]) * vector[d];
+      }
+      const double error = std::abs(1.0 / std::sqrt(square) - 1.0);
+      const bool is_unit = is_surely_unit(vector);
+      if (error < 1.49e-7 || error >= 1.5e-7) {
+        EXPECT_EQ(is_unit, error < 1.5e-7) << error;
+      }
+      near += error > 1e-7 && error < 2e-7 ? 1 : 0;
+      if (!is_unit) continue;
+      ++found;
+      const EmbeddingGrid stored(vector, dim, vector);
+      for (std::size_t d = 0; d < dim; ++d) {
+        EXPECT_EQ(stored.view().at(0, d), vector[d]);
+        EXPECT_EQ(stored.view().global[d], vector[d]);
+      }
+    }
+  }
+  EXPECT_GT(found, 50u);
+  EXPECT_GT(near, 20u);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(is_surely_unit(std::vector<float>{1.0f, nan}));
 }
 
 TEST(Grid, RefusesShapesOutsideItsLimits) {
