@@ -45,26 +45,37 @@ constexpr auto miners = no_training;
 constexpr auto samplers = no_training;
 #endif
 
-Rows backbones() {
-  Rows rows;
 #if DIML_HAS_NETWORKS
-  for (const std::string& name : architecture_names()) {
-    const Architecture network = make_architecture(name, StridePlace::in_3x3);
-    std::size_t convolutions = 1;  // the stem
-    for (const ResidualBlock& block : network.blocks) convolutions += block.layers.size();
-    std::string about = std::to_string(convolutions) + " convolutions in a row, a map of " +
-                        std::to_string(network.channels()) + " channels";
-    for (const FetchableModel& model : fetchable_models()) {
-      if (name == model.name) about += "; trained: diml weights get " + name;
-    }
-    rows.push_back({name, about});
+std::string fetched_by(const std::string& name) {
+  for (const FetchableModel& model : fetchable_models()) {
+    if (name == model.name) return "; trained: diml weights get " + name;
   }
-#else
-  throw Error(ErrorKind::unsupported,
-              "this build has no networks: 'diml doctor' says what to install");
-#endif
+  return "";
+}
+
+Rows networks(std::string (*about)(const Architecture& network)) {
+  Rows rows;
+  for (const std::string& name : architecture_names()) {
+    rows.push_back({name, about(make_architecture(name, StridePlace::in_3x3))});
+  }
   return rows;
 }
+Rows backbones() {
+  return networks(
+      [](const Architecture& network) { return network.about + fetched_by(network.name); });
+}
+Rows models() {
+  return networks(
+      [](const Architecture& network) { return network.weights + fetched_by(network.name); });
+}
+#else
+Rows no_networks() {
+  throw Error(ErrorKind::unsupported,
+              "this build has no networks: 'diml doctor' says what to install");
+}
+constexpr auto backbones = no_networks;
+constexpr auto models = no_networks;
+#endif
 
 Rows datasets() {
   Rows rows;
@@ -76,11 +87,9 @@ struct Family {
   const char* name;
   Rows (*rows)();
 };
-constexpr Family kFamilies[] = {{"losses", losses},
-                                {"miners", miners},
-                                {"samplers", samplers},
-                                {"backbones", backbones},
-                                {"datasets", datasets}};
+constexpr Family kFamilies[] = {{"losses", losses},     {"miners", miners},
+                                {"samplers", samplers}, {"backbones", backbones},
+                                {"models", models},     {"datasets", datasets}};
 
 std::string text_of(const std::vector<std::pair<std::string, double>>& numbers) {
   std::string text;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
@@ -21,13 +22,25 @@ std::size_t parameters_of(const Model& model) {
   return count;
 }
 
+bool has_batch_norm(const Architecture& network) {
+  return std::any_of(network.arrays.begin(), network.arrays.end(),
+                     [](const ArraySpec& array) { return array.role == ArrayRole::mean; });
+}
+
 }  // namespace
 
 void print_model(const std::string& path, const Model& model) {
   std::printf("%s\n", path.c_str());
-  std::printf("  %-14s %s, stride in the %s, BatchNorm epsilon %g\n", "network",
-              model.architecture.c_str(), name_of(model.stride), model.epsilon);
-  const std::size_t channels = make_architecture(model.architecture, model.stride).channels();
+  const Architecture network = make_architecture(model.architecture, model.stride);
+  const std::size_t channels = network.channels();
+  if (has_batch_norm(network)) {
+    std::printf("  %-14s %s, stride in the %s, BatchNorm epsilon %g\n", "network",
+                model.architecture.c_str(), name_of(model.stride), model.epsilon);
+  } else {
+    std::printf("  %-14s %s\n", "network", model.architecture.c_str());
+  }
+  std::printf("  %-14s %s\n", "global vector",
+              network.global ? "the network's own" : "the mean of the map");
   if (model.has_projection()) {
     std::printf("  %-14s %zu channels to %zu dimensions\n", "projection", channels,
                 model.output_channels());
@@ -48,17 +61,22 @@ void define_import(CLI::App& command, Run& chosen) {
     std::string from;
     std::string out;
     std::string stride;
+    std::string architecture;
     std::map<std::string, std::string> preprocessing;
   };
   auto options = std::make_shared<Options>();
   command
       .add_option("weights", options->from,
-                  "torchvision or timm .safetensors, .pth of torch.save, or a TensorFlow.js folder")
+                  "torchvision, timm or Hugging Face .safetensors, .pth of torch.save, or a "
+                  "TensorFlow.js folder")
       ->required();
   command.add_option("--out", options->out, "The .safetensors file to write")->required();
   command.add_option(
       "--stride", options->stride,
       "Where bottlenecks have their stride: 3x3 (torchvision) or 1x1 (Caffe, Keras)");
+  command.add_option("--architecture", options->architecture,
+                     "Of a transformer, where its arrays fit several: a name of 'diml list "
+                     "backbones'");
   define_preprocessing(command, options->preprocessing);
   command.footer(
       "Example:\n  diml weights import resnet50-0676ba61.pth --out resnet50.safetensors");
@@ -66,6 +84,7 @@ void define_import(CLI::App& command, Run& chosen) {
     chosen = [options] {
       ImportParams params;
       if (!options->stride.empty()) params.stride = stride_place_from(options->stride);
+      if (!options->architecture.empty()) params.architecture = options->architecture;
       params.preprocessing = options->preprocessing;
       expect_own_files({options->from}, {options->out});
       const Model model = import_model(options->from, params);
@@ -113,9 +132,11 @@ void define_create(CLI::App& command, Run& chosen) {
     std::string out;
   };
   auto options = std::make_shared<Options>();
-  std::string known;
-  for (const std::string& name : architecture_names()) known += (known.empty() ? "" : ", ") + name;
-  command.add_option("architecture", options->architecture, known)->required();
+  command
+      .add_option("architecture", options->architecture,
+                  "A name of 'diml list backbones', or a transformer in words: "
+                  "vit:width=64,depth=4,heads=2")
+      ->required();
   command.add_option("--stride", options->stride,
                      "Where bottlenecks have their stride: 3x3 or 1x1");
   command.add_option("--dim", options->dim, "Dimensions of the projection; 0 for none")
@@ -146,13 +167,15 @@ void define_info(CLI::App& command, Run& chosen) {
     chosen = [options] {
       JsonOutput output(options->json);
       const Model model = load_model(options->path);
-      Json json = {{"architecture", model.architecture},
-                   {"stride", name_of(model.stride)},
-                   {"epsilon", model.epsilon},
-                   {"dim", model.output_channels()},
-                   {"projection", model.has_projection()},
-                   {"values", parameters_of(model)},
-                   {"provenance", model.provenance}};
+      Json json = {
+          {"architecture", model.architecture},
+          {"stride", name_of(model.stride)},
+          {"epsilon", model.epsilon},
+          {"dim", model.output_channels()},
+          {"own_global", make_architecture(model.architecture, model.stride).global.has_value()},
+          {"projection", model.has_projection()},
+          {"values", parameters_of(model)},
+          {"provenance", model.provenance}};
       for (const auto& [name, value] : to_text(model.preprocessing)) {
         json["preprocessing"][name] = value;
       }

@@ -15,8 +15,11 @@ struct MapShape {
   std::size_t channels = 0;
   std::size_t height = 0;
   std::size_t width = 0;
+  // The network gives a global vector of its own, [channels], behind each map; else the global
+  // vector is the map's mean.
+  bool own_global = false;
 
-  std::size_t count() const { return channels * height * width; }
+  std::size_t count() const { return channels * (height * width + (own_global ? 1 : 0)); }
 };
 
 // Cropped images to grids, on the network's device: bytes are copied there and grids come back.
@@ -50,7 +53,8 @@ class Network {
   // The map of an image of height x width pixels.
   virtual MapShape output_shape(std::size_t height, std::size_t width) = 0;
 
-  // pixels: [batch, 3, height, width]. maps: [batch, H, W, C]. A map depends on its own image and
+  // pixels: [batch, 3, height, width]. maps: [batch, H, W, C], or [batch, H * W + 1, C] with global
+  // vectors of the network's own: [batch, count()] of its shape. A map depends on its own image and
   // on the size of the batch, not on the other images in it.
   virtual void forward(std::span<const float> pixels, std::size_t batch, std::size_t height,
                        std::size_t width, std::span<float> maps) = 0;

@@ -99,9 +99,14 @@ class HostGridMaker final : public GridMaker {
     for (std::size_t c = 0; c < params_.grid * params_.grid; ++c) {
       normalise(grid.subspan(c * dim, dim));
     }
-    std::fill(global.begin(), global.end(), 0.0F);
-    for (std::size_t p = 0; p < shape_.height * shape_.width; ++p) {
-      for (std::size_t d = 0; d < dim; ++d) global[d] += map[p * dim + d];
+    const std::size_t places = shape_.height * shape_.width;
+    if (shape_.own_global) {
+      std::copy_n(&map[places * dim], dim, global.begin());
+    } else {
+      std::fill(global.begin(), global.end(), 0.0F);
+      for (std::size_t p = 0; p < places; ++p) {
+        for (std::size_t d = 0; d < dim; ++d) global[d] += map[p * dim + d];
+      }
     }
     normalise(global);  // of the sum or of the mean: the same
   }

@@ -38,9 +38,10 @@ torch::Tensor unit(const torch::Tensor& vectors) {
                                           torch::nn::functional::NormalizeFuncOptions().dim(-1));
 }
 
-Grids make_grids(const torch::Tensor& map, std::size_t grid, PoolingRule rule) {
+Grids make_grids(const torch::Tensor& map, std::size_t grid, PoolingRule rule,
+                 const torch::Tensor& global) {
   Grids grids;
-  const torch::Tensor raw = map.mean({2, 3});
+  const torch::Tensor raw = global.defined() ? global : map.mean({2, 3});
   grids.norms = raw.norm(2, 1);
   grids.globals = unit(raw);
   if (grid > 0) {

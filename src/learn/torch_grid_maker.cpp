@@ -67,8 +67,10 @@ class TorchGridMaker final : public GridMaker {
     // Always a whole batch: cuDNN and LibTorch choose among algorithms that round differently by
     // its size. The empty places are cleared, so that old images in them have no effect.
     slot.planes.narrow(0, count, slot.planes.size(0) - count).zero_();
-    const torch::Tensor map = run_(pixels_(slot.planes)).to(torch::kFloat32);
-    const Grids grids = make_grids(map, params_.grid, params_.pooling);
+    FeatureMap made = run_(pixels_(slot.planes));
+    if (made.global.defined()) made.global = made.global.to(torch::kFloat32);
+    const Grids grids =
+        make_grids(made.map.to(torch::kFloat32), params_.grid, params_.pooling, made.global);
     slot.cells = to_host(grids.cells.narrow(0, 0, count));
     slot.globals = to_host(grids.globals.narrow(0, 0, count));
     slot.done.emplace(device_);

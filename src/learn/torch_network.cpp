@@ -11,7 +11,8 @@
 #include "diml/error.h"
 #include "finish.h"
 #include "fold.h"
-#include "residual.h"
+#include "graph.h"
+#include "tensors.h"
 #include "torch_error.h"
 #include "torch_grid_maker.h"
 
@@ -46,7 +47,10 @@ class TorchNetwork : public Network {
   MapShape output_shape(std::size_t height, std::size_t width) override {
     const c10::InferenceMode inference;
     return learn::in_one_line([&] {
-      return shape_of(checked(run(prepared(torch::zeros({1, 3, dim(height), dim(width)})))));
+      const FeatureMap made = checked(run(prepared(torch::zeros({1, 3, dim(height), dim(width)}))));
+      MapShape shape = shape_of(made.map);
+      shape.own_global = made.global.defined();
+      return shape;
     });
   }
 
@@ -59,11 +63,21 @@ class TorchNetwork : public Network {
     const torch::Tensor input =
         torch::from_blob(const_cast<float*>(pixels.data()),
                          {dim(batch), 3, dim(height), dim(width)}, torch::kFloat32);
-    const torch::Tensor map = learn::in_one_line([&] { return checked(run(prepared(input))); });
-    if (map.size(0) != dim(batch) || maps.size() != batch * shape_of(map).count()) {
+    const FeatureMap made = learn::in_one_line([&] { return checked(run(prepared(input))); });
+    MapShape shape = shape_of(made.map);
+    shape.own_global = made.global.defined();
+    if (made.map.size(0) != dim(batch) || maps.size() != batch * shape.count()) {
       throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
     }
-    copy_out(map, maps);
+    if (!shape.own_global) {
+      copy_out(made.map, maps);
+      return;
+    }
+    const torch::Tensor rows = torch::from_blob(
+        maps.data(), {dim(batch), dim(shape.height * shape.width) + 1, dim(shape.channels)},
+        torch::kFloat32);
+    rows.narrow(1, 0, rows.size(1) - 1).copy_(made.map.flatten(2).transpose(1, 2));
+    rows.select(1, rows.size(1) - 1).copy_(made.global);
   }
 
   std::unique_ptr<GridMaker> grid_maker(const Preprocessing& preprocessing,
@@ -87,7 +101,7 @@ class TorchNetwork : public Network {
 
  protected:
   // pixels: the result of prepared().
-  virtual torch::Tensor run(const torch::Tensor& pixels) = 0;
+  virtual FeatureMap run(const torch::Tensor& pixels) = 0;
 
   // A GPU convolves fastest with channels last.
   torch::Tensor prepared(const torch::Tensor& values) const {
@@ -105,7 +119,8 @@ class TorchNetwork : public Network {
                      torch::kFloat32)
         .copy_(map.permute({0, 2, 3, 1}));
   }
-  static torch::Tensor checked(torch::Tensor map) {
+  static FeatureMap checked(FeatureMap made) {
+    const torch::Tensor& map = made.map;
     if (map.dim() != 4 || map.size(1) == 0 || map.size(2) == 0 || map.size(3) == 0) {
       std::ostringstream shape;
       shape << map.sizes();
@@ -113,30 +128,35 @@ class TorchNetwork : public Network {
                   " where a map [images, channels, height, width] is needed: leave out its pooling "
                   "and its classifier");
     }
-    return map;
+    return made;
   }
 
   EmbeddingParams params_;
   torch::Device device_;
 };
 
-class ResidualNetwork final : public TorchNetwork {
+class ModelNetwork final : public TorchNetwork {
  public:
-  ResidualNetwork(const Model& model, const EmbeddingParams& params, Tap tap)
+  ModelNetwork(const Model& model, const EmbeddingParams& params, Tap tap)
       : TorchNetwork(params),
         tap_(std::move(tap)),
         architecture_(make_architecture(model.architecture, model.stride)) {
-    const auto load = [&](const ConvolutionLayer& layer, FoldedConvolution folded) {
-      const auto side = dim(layer.kernel);
-      layers_[layer.name] = {
-          prepared(torch::tensor(folded.kernel)
-                       .view({dim(layer.outputs), dim(layer.inputs), side, side})),
-          prepared(torch::tensor(folded.bias))};
-    };
-    for (const ConvolutionLayer& layer : layers_of(architecture_)) load(layer, fold(model, layer));
     if (params.projection && model.has_projection()) {
-      projection_ = projection_layer(model);
-      load(*projection_, projection_of(model));
+      architecture_ = projected(architecture_, model.output_channels());
+    }
+    for (const Operation& operation : architecture_.operations) {
+      if (const auto* layer = std::get_if<Convolution>(&operation.kind)) {
+        const FoldedConvolution folded = fold(model, *layer);
+        const auto side = dim(layer->kernel);
+        layers_[layer->name] = {
+            prepared(torch::tensor(folded.kernel)
+                         .view({dim(layer->outputs), dim(layer->inputs), side, side})),
+            prepared(torch::tensor(folded.bias))};
+        continue;
+      }
+      for (const ArraySpec& array : arrays_of(operation)) {
+        arrays_[array.name] = prepared(learn::to_torch(tensor_of(model, array.name, array.shape)));
+      }
     }
   }
 
@@ -148,8 +168,8 @@ class ResidualNetwork final : public TorchNetwork {
     torch::Tensor bias;
   };
 
-  torch::Tensor run(const torch::Tensor& pixels) override {
-    const Convolve convolve = [&](const ConvolutionLayer& layer, const torch::Tensor& map,
+  FeatureMap run(const torch::Tensor& pixels) override {
+    const Convolve convolve = [&](const Convolution& layer, const torch::Tensor& map,
                                   const Finish& finish) {
       const Loaded& loaded = layers_.at(layer.name);
       const auto convolved = [&](const torch::Tensor& bias) {
@@ -169,14 +189,14 @@ class ResidualNetwork final : public TorchNetwork {
         tap_(name, shape_of(map), values);
       };
     }
-    const torch::Tensor map = run_residual(architecture_, pixels, convolve, tap);
-    return projection_ ? convolve(*projection_, map, {}) : map;
+    return run_graph(architecture_, pixels,
+                     {convolve, [&](const std::string& name) { return arrays_.at(name); }}, tap);
   }
 
   Tap tap_;
   Architecture architecture_;
   std::map<std::string, Loaded> layers_;
-  std::optional<ConvolutionLayer> projection_;
+  std::map<std::string, torch::Tensor> arrays_;  // of all other operations
 };
 
 class ScriptNetwork final : public TorchNetwork {
@@ -198,7 +218,7 @@ class ScriptNetwork final : public TorchNetwork {
   const char* name() const override { return "torchscript"; }
 
  private:
-  torch::Tensor run(const torch::Tensor& pixels) override {
+  FeatureMap run(const torch::Tensor& pixels) override {
     torch::jit::IValue result;
     try {
       result = module_.forward({pixels});
@@ -211,7 +231,7 @@ class ScriptNetwork final : public TorchNetwork {
       throw Error("the TorchScript program gives a " + result.tagKind() +
                   " where one tensor, the map, is needed");
     }
-    return result.toTensor();
+    return {result.toTensor()};
   }
 
   torch::jit::Module module_;
@@ -221,7 +241,7 @@ class ScriptNetwork final : public TorchNetwork {
 
 std::unique_ptr<Network> make_torch_network(const Model& model, const EmbeddingParams& params,
                                             const Tap& tap) {
-  return std::make_unique<ResidualNetwork>(model, params, tap);
+  return std::make_unique<ModelNetwork>(model, params, tap);
 }
 
 std::unique_ptr<Network> load_torchscript_network(const std::string& path,

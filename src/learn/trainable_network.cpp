@@ -3,9 +3,8 @@
 #include "base/amx.h"
 #include "diml/error.h"
 #include "finish.h"
-#include "fold.h"
 #include "frozen_norm.h"
-#include "residual.h"
+#include "graph.h"
 #include "tensors.h"
 
 namespace diml::learn {
@@ -17,9 +16,7 @@ torch::Tensor in_layout_of(torch::Device device, const torch::Tensor& values) {
   return values.contiguous(torch::MemoryFormat::ChannelsLast);
 }
 
-bool is_statistic(const std::string& name) {
-  return name.ends_with(".running_mean") || name.ends_with(".running_var");
-}
+bool is_statistic(ArrayRole role) { return role == ArrayRole::mean || role == ArrayRole::variance; }
 
 }  // namespace
 
@@ -30,19 +27,24 @@ TrainableNetwork::TrainableNetwork(const Model& model, torch::Device device, Pre
       type_(precision == Precision::bfloat16 ? torch::kBFloat16 : torch::kFloat32) {
   avoid_broken_amx();
   if (!model.has_projection()) throw Error("a network to train needs a projection");
+  architecture_ = projected(architecture_, model.output_channels());
   shape_.tensors.clear();
-  for (const auto& [name, tensor] : model.tensors) {
-    torch::Tensor value = in_layout_of(device_, to_torch(tensor).to(device_, torch::kFloat32));
-    if (is_statistic(name)) {
-      statistics_[name] = value;
+  for (const ArraySpec& array : architecture_.arrays) {
+    torch::Tensor value =
+        in_layout_of(device_, to_torch(model.tensors.at(array.name)).to(device_, torch::kFloat32));
+    if (is_statistic(array.role)) {
+      statistics_[array.name] = value;
     } else {
-      parameters_[name] = value.set_requires_grad(true);
+      parameters_[array.name] = value.set_requires_grad(true);
     }
   }
-  for (const ConvolutionLayer& layer : layers_of(architecture_)) {
-    place_[layer.name] = scales_.size();
-    scales_.push_back(parameters_.at(layer.norm + ".weight"));
-    shifts_.push_back(parameters_.at(layer.norm + ".bias"));
+  for (const Operation& operation : architecture_.operations) {
+    const auto* layer = std::get_if<Convolution>(&operation.kind);
+    if (layer == nullptr || layer->norm.empty()) continue;
+    normed_.push_back(*layer);
+    place_[layer->name] = scales_.size();
+    scales_.push_back(parameters_.at(layer->norm + ".weight"));
+    shifts_.push_back(parameters_.at(layer->norm + ".bias"));
   }
   take_statistics();
 }
@@ -50,23 +52,24 @@ TrainableNetwork::TrainableNetwork(const Model& model, torch::Device device, Pre
 TrainableNetwork::~TrainableNetwork() = default;
 
 void TrainableNetwork::take_statistics() {
+  if (normed_.empty()) return;
   std::vector<torch::Tensor> means;
   std::vector<torch::Tensor> variances;
-  for (const ConvolutionLayer& layer : layers_of(architecture_)) {
+  for (const Convolution& layer : normed_) {
     means.push_back(statistics_.at(layer.norm + ".running_mean"));
     variances.push_back(statistics_.at(layer.norm + ".running_var"));
   }
   norms_ = std::make_unique<FrozenNorms>(means, variances, shape_.epsilon);
 }
 
-torch::Tensor TrainableNetwork::convolved(const ConvolutionLayer& layer,
+torch::Tensor TrainableNetwork::convolved(const Convolution& layer,
                                           const torch::Tensor& map) const {
   return torch::conv2d(map, parameters_.at(layer.name + ".weight"), {},
                        static_cast<std::int64_t>(layer.stride),
                        static_cast<std::int64_t>(layer.padding()));
 }
 
-torch::Tensor TrainableNetwork::normalised(const ConvolutionLayer& layer,
+torch::Tensor TrainableNetwork::normalised(const Convolution& layer,
                                            const torch::Tensor& map) const {
   return torch::batch_norm(
       map, parameters_.at(layer.norm + ".weight"), parameters_.at(layer.norm + ".bias"),
@@ -74,40 +77,54 @@ torch::Tensor TrainableNetwork::normalised(const ConvolutionLayer& layer,
       /*training=*/false, 0.0, shape_.epsilon, /*cudnn_enabled=*/true);
 }
 
-torch::Tensor TrainableNetwork::forward(const torch::Tensor& pixels) const {
-  // Casts where autocast would cast: the gradient passes through to the learnt arrays.
-  const FrozenNorms::Channels channels = norms_->channels(scales_, shifts_, type_);
-  const torch::Tensor map = run_residual(
-      architecture_, in_layout_of(device_, pixels.to(type_)),
-      [&](const ConvolutionLayer& layer, const torch::Tensor& input, const Finish& finish) {
-        const std::size_t place = place_.at(layer.name);
-        const torch::Tensor kernel =
-            scaled_kernel(parameters_.at(layer.name + ".weight"), channels.factors[place], type_);
-        const torch::Tensor& bias = channels.biases[place];
-        const auto stride = static_cast<std::int64_t>(layer.stride);
-        const auto padding = static_cast<std::int64_t>(layer.padding());
-        // oneDNN adds the bias within the convolution.
-        if (device_.is_cpu() || !finish.relu) {
-          return finished(torch::conv2d(input, kernel, bias, stride, padding), finish);
-        }
-        return finished_convolution(input, kernel, bias, finish.shortcut, stride, padding);
-      });
-  const torch::Tensor& projection = parameters_.at("projection.weight");
-  return torch::conv2d(map, projection.unsqueeze(-1).unsqueeze(-1).to(type_),
-                       parameters_.at("projection.bias").to(type_))
-      .to(torch::kFloat32);
+// Casts where autocast would cast: the gradient passes through to the learnt arrays.
+torch::Tensor TrainableNetwork::array(const std::string& name) const {
+  return parameters_.at(name).to(type_);
+}
+
+FeatureMap TrainableNetwork::forward(const torch::Tensor& pixels) const {
+  FrozenNorms::Channels channels;
+  if (norms_) channels = norms_->channels(scales_, shifts_, type_);
+  const auto convolve = [&](const Convolution& layer, const torch::Tensor& input,
+                            const Finish& finish) {
+    if (layer.norm.empty()) {
+      return finished(torch::conv2d(input, array(layer.name + ".weight"),
+                                    layer.bias ? array(layer.name + ".bias") : torch::Tensor(),
+                                    static_cast<std::int64_t>(layer.stride),
+                                    static_cast<std::int64_t>(layer.padding())),
+                      finish);
+    }
+    const std::size_t place = place_.at(layer.name);
+    const torch::Tensor kernel =
+        scaled_kernel(parameters_.at(layer.name + ".weight"), channels.factors[place], type_);
+    const torch::Tensor& bias = channels.biases[place];
+    const auto stride = static_cast<std::int64_t>(layer.stride);
+    const auto padding = static_cast<std::int64_t>(layer.padding());
+    // oneDNN adds the bias within the convolution.
+    if (device_.is_cpu() || !finish.relu) {
+      return finished(torch::conv2d(input, kernel, bias, stride, padding), finish);
+    }
+    return finished_convolution(input, kernel, bias, finish.shortcut, stride, padding);
+  };
+  FeatureMap made = run_graph(architecture_, in_layout_of(device_, pixels.to(type_)),
+                              {convolve, [&](const std::string& name) { return array(name); }});
+  made.map = made.map.to(torch::kFloat32);
+  if (made.global.defined()) made.global = made.global.to(torch::kFloat32);
+  return made;
 }
 
 void TrainableNetwork::calibrate(const torch::Tensor& pixels) {
+  if (normed_.empty()) return;
   const torch::NoGradGuard no_gradient;
-  run_residual(
-      architecture_, pixels,
-      [&](const ConvolutionLayer& layer, const torch::Tensor& input, const Finish& finish) {
-        const torch::Tensor map = convolved(layer, input);
-        statistics_.at(layer.norm + ".running_mean").copy_(map.mean({0, 2, 3}));
-        statistics_.at(layer.norm + ".running_var").copy_(map.var({0, 2, 3}, /*unbiased=*/false));
-        return finished(normalised(layer, map), finish);
-      });
+  const auto convolve = [&](const Convolution& layer, const torch::Tensor& input,
+                            const Finish& finish) {
+    const torch::Tensor map = convolved(layer, input);
+    statistics_.at(layer.norm + ".running_mean").copy_(map.mean({0, 2, 3}));
+    statistics_.at(layer.norm + ".running_var").copy_(map.var({0, 2, 3}, /*unbiased=*/false));
+    return finished(normalised(layer, map), finish);
+  };
+  run_graph(architecture_, pixels,
+            {convolve, [&](const std::string& name) { return parameters_.at(name); }});
   take_statistics();
 }
 

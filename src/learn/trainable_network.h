@@ -8,6 +8,7 @@
 #include <torch/torch.h>
 
 #include "diml/network.h"
+#include "feature_map.h"
 #include "models/model.h"
 
 namespace diml::learn {
@@ -25,11 +26,12 @@ class TrainableNetwork {
   TrainableNetwork(const TrainableNetwork&) = delete;
   TrainableNetwork& operator=(const TrainableNetwork&) = delete;
 
-  // pixels: [B, 3, H, W]. Returns the projected map, [B, D, h, w], in float32.
-  torch::Tensor forward(const torch::Tensor& pixels) const;
+  // pixels: [B, 3, H, W]. Returns the projected map, [B, D, h, w], in float32, and the projected
+  // global vector where the network has one of its own.
+  FeatureMap forward(const torch::Tensor& pixels) const;
 
   // Sets the statistics of BatchNorm to those of these images, layer by layer: random weights need
-  // it once, before they are trained.
+  // it once, before they are trained. Nothing to do where there is no BatchNorm.
   void calibrate(const torch::Tensor& pixels);
 
   // By name, as in Model::tensors; those of the projection have their own learning rate.
@@ -41,18 +43,20 @@ class TrainableNetwork {
   void load(const Model& model);
 
  private:
-  torch::Tensor convolved(const ConvolutionLayer& layer, const torch::Tensor& map) const;
-  torch::Tensor normalised(const ConvolutionLayer& layer, const torch::Tensor& map) const;
+  torch::Tensor convolved(const Convolution& layer, const torch::Tensor& map) const;
+  torch::Tensor normalised(const Convolution& layer, const torch::Tensor& map) const;
+  torch::Tensor array(const std::string& name) const;
   // After a change of the statistics.
   void take_statistics();
 
-  Model shape_;  // without arrays
-  Architecture architecture_;
+  Model shape_;                // without arrays
+  Architecture architecture_;  // with its projection
   torch::Device device_;
   torch::ScalarType type_;  // of the maps
   std::map<std::string, torch::Tensor> parameters_;
   std::map<std::string, torch::Tensor> statistics_;
-  std::unique_ptr<FrozenNorms> norms_;
+  std::unique_ptr<FrozenNorms> norms_;        // none where there is no BatchNorm
+  std::vector<Convolution> normed_;           // convolutions with a BatchNorm
   std::map<std::string, std::size_t> place_;  // of a convolution's norm among the others
   std::vector<torch::Tensor> scales_;         // of every norm
   std::vector<torch::Tensor> shifts_;

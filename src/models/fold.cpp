@@ -7,15 +7,6 @@
 
 namespace diml {
 
-std::vector<ConvolutionLayer> layers_of(const Architecture& architecture) {
-  std::vector<ConvolutionLayer> layers = {architecture.stem};
-  for (const ResidualBlock& block : architecture.blocks) {
-    layers.insert(layers.end(), block.layers.begin(), block.layers.end());
-    if (block.shortcut) layers.push_back(*block.shortcut);
-  }
-  return layers;
-}
-
 const Tensor& tensor_of(const Model& model, const std::string& name,
                         const std::vector<std::size_t>& shape) {
   const auto found = model.tensors.find(name);
@@ -31,11 +22,16 @@ const Tensor& tensor_of(const Model& model, const std::string& name,
   return found->second;
 }
 
-FoldedConvolution fold(const Model& model, const ConvolutionLayer& layer) {
+FoldedConvolution fold(const Model& model, const Convolution& layer) {
   FoldedConvolution folded;
   folded.kernel = tensor_of(model, layer.name + ".weight",
                             {layer.outputs, layer.inputs, layer.kernel, layer.kernel})
                       .floats();
+  if (layer.norm.empty()) {
+    folded.bias = layer.bias ? tensor_of(model, layer.name + ".bias", {layer.outputs}).floats()
+                             : std::vector<float>(layer.outputs, 0.0F);
+    return folded;
+  }
   const auto of_norm = [&](const char* what) {
     return tensor_of(model, layer.norm + what, {layer.outputs}).floats();
   };
@@ -54,15 +50,20 @@ FoldedConvolution fold(const Model& model, const ConvolutionLayer& layer) {
   return folded;
 }
 
-ConvolutionLayer projection_layer(const Model& model) {
-  const std::size_t channels = make_architecture(model.architecture, model.stride).channels();
-  return {"projection", "", channels, model.output_channels(), 1, 1};
-}
-
-FoldedConvolution projection_of(const Model& model) {
-  const ConvolutionLayer layer = projection_layer(model);
-  return {tensor_of(model, "projection.weight", {layer.outputs, layer.inputs}).floats(),
-          tensor_of(model, "projection.bias", {layer.outputs}).floats()};
+FoldedLinear fold(const Model& model, const Linear& linear) {
+  FoldedLinear folded;
+  folded.matrix =
+      tensor_of(model, linear.name + ".weight", {linear.outputs, linear.inputs}).floats();
+  folded.bias = tensor_of(model, linear.name + ".bias", {linear.outputs}).floats();
+  if (linear.scale.empty()) return folded;
+  const std::vector<float> scale = tensor_of(model, linear.scale, {linear.outputs}).floats();
+  for (std::size_t o = 0; o < linear.outputs; ++o) {
+    folded.bias[o] *= scale[o];
+    for (std::size_t i = 0; i < linear.inputs; ++i) {
+      folded.matrix[o * linear.inputs + i] *= scale[o];
+    }
+  }
+  return folded;
 }
 
 }  // namespace diml

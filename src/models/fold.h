@@ -6,20 +6,21 @@
 
 namespace diml {
 
-// Every convolution of the network, stem and shortcuts included.
-std::vector<ConvolutionLayer> layers_of(const Architecture& architecture);
-
 // A convolution with its frozen BatchNorm folded in: one product less per value, the same result.
 struct FoldedConvolution {
   std::vector<float> kernel;  // [outputs, inputs, k, k]
   std::vector<float> bias;    // [outputs]
 };
 
-FoldedConvolution fold(const Model& model, const ConvolutionLayer& layer);
+FoldedConvolution fold(const Model& model, const Convolution& layer);
 
-// The 1x1 projection as a layer with a bias of its own.
-ConvolutionLayer projection_layer(const Model& model);
-FoldedConvolution projection_of(const Model& model);
+// A linear layer with its LayerScale folded in.
+struct FoldedLinear {
+  std::vector<float> matrix;  // [outputs, inputs]
+  std::vector<float> bias;    // [outputs]
+};
+
+FoldedLinear fold(const Model& model, const Linear& linear);
 
 // The tensor `name`, which must have this shape. Throws with both shapes.
 const Tensor& tensor_of(const Model& model, const std::string& name,

@@ -4,8 +4,10 @@
 
 #include "base/sha256.h"
 #include "diml/error.h"
+#include "families.h"
 #include "models/model.h"
 #include "names.h"
+#include "vit.h"
 
 namespace diml {
 namespace {
@@ -18,11 +20,6 @@ bool ends_with(const std::string& text, const std::string& end) {
 bool is_left_out(const std::string& name) {
   return ends_with(name, ".num_batches_tracked") || name.rfind("fc.", 0) == 0 ||
          name.rfind("last_linear.", 0) == 0 || name.rfind("head.", 0) == 0;
-}
-
-[[noreturn]] void refuse_several(const std::string& one, const std::string& other) {
-  throw Error("holds several networks ('" + one + "', '" + other +
-              "'): save the one that you need by itself");
 }
 
 // The prefix of the network's own names: "module.", "state_dict.", "model.backbone." ...
@@ -39,8 +36,9 @@ std::string prefix_of(const std::map<std::string, Tensor>& tensors) {
   }
   if (!found) {
     throw Error(
-        "is not a residual network with torchvision's or Keras' names: it has no 'conv1.weight' "
-        "with three input channels");
+        "is neither a residual network with torchvision's or Keras' names nor a transformer with "
+        "those of timm, torchvision or Hugging Face: it has no 'conv1.weight' and no "
+        "'patch_embed.proj.weight' with three input channels");
   }
   return prefix;
 }
@@ -58,7 +56,7 @@ std::map<std::string, Tensor> from_torch(std::map<std::string, Tensor>&& tensors
   return kept;
 }
 
-// The architecture whose arrays these are, by their names alone; shapes are checked afterwards.
+// The residual network whose arrays these are, by their names alone; shapes are checked afterwards.
 std::string recognised(const Model& model) {
   std::set<std::string> present;
   for (const auto& [name, tensor] : model.tensors) {
@@ -66,7 +64,7 @@ std::string recognised(const Model& model) {
   }
   std::string nearest;
   std::vector<std::string> difference;
-  for (const std::string& name : architecture_names()) {
+  for (const std::string& name : resnet::names()) {
     Model candidate;
     candidate.architecture = name;
     const std::vector<std::string> list = expected_tensors(candidate);
@@ -88,6 +86,16 @@ std::string recognised(const Model& model) {
                              : ""));
 }
 
+// An array that the architecture does not have would be ignored without a word.
+void expect_no_others(const Model& model) {
+  const std::vector<std::string> list = expected_tensors(model);
+  const std::set<std::string> expected(list.begin(), list.end());
+  for (const auto& [name, tensor] : model.tensors) {
+    if (name.starts_with("projection.") || expected.contains(name)) continue;
+    throw Error("has '" + name + "', which " + model.architecture + " has not");
+  }
+}
+
 std::string fingerprint(const std::string& path) {
   namespace fs = std::filesystem;
   std::string name = fs::path(path).lexically_normal().filename().string();
@@ -95,7 +103,53 @@ std::string fingerprint(const std::string& path) {
   return name + ", sha256 " + sha256_of_file(path);
 }
 
+// The shape of a transformer, without what its arrays do not show.
+std::string shape_of(vit::Vit vit) {
+  const vit::Vit plain;
+  vit.hidden = vit.hidden_width();
+  vit.activation = plain.activation;
+  vit.epsilon = plain.epsilon;
+  vit.resize = plain.resize;
+  vit.photos = plain.photos;
+  return vit::description(vit);
+}
+
+// Names the transformer, and says in its origin what had to be guessed.
+void recognise_transformer(Model& model, const std::optional<std::string>& wanted) {
+  if (wanted) {
+    model.architecture = *wanted;
+    return;
+  }
+  const vit::Vit found = vit::from_arrays(model.tensors);
+  std::vector<std::string> fitting;
+  for (const vit::Named& one : vit::named()) {
+    if (shape_of(vit::parsed(one.description)) == shape_of(found)) fitting.emplace_back(one.name);
+  }
+  if (fitting.empty()) {
+    if (found.heads == 0) {
+      throw Error(ErrorKind::bad_input,
+                  "has " + std::to_string(found.width) +
+                      " channels, and its arrays do not say in how many heads: name its "
+                      "architecture, as in '" +
+                      vit::description({.width = found.width, .heads = 1}) + ",...'",
+                  "architecture");
+    }
+    model.architecture = vit::description(found);
+    model.provenance += "; architecture and preprocessing by the arrays' shapes alone";
+    return;
+  }
+  model.architecture = fitting.front();
+  if (fitting.size() == 1) return;
+  model.provenance += "; taken for " + fitting.front();
+  for (std::size_t k = 1; k < fitting.size(); ++k) model.provenance += ", may be " + fitting[k];
+}
+
 }  // namespace
+
+void refuse_several(const std::string& one, const std::string& other) {
+  throw Error("holds several networks ('" + one + "', '" + other +
+              "'): save the one that you need by itself");
+}
 
 Model import_model(const std::string& path, const ImportParams& params) {
   Weights weights = read_weights(path);
@@ -112,14 +166,21 @@ Model import_model(const std::string& path, const ImportParams& params) {
       model.preprocessing.mean = {103.939F, 116.779F, 123.68F};
       model.preprocessing.deviation = {1.0F, 1.0F, 1.0F};
       model.provenance = "Keras weights from " + origin;
+    } else if (auto transformer = is_own ? std::nullopt : vit::from_others(weights.tensors)) {
+      model.tensors = std::move(*transformer);
+      model.provenance = "PyTorch weights from " + origin;
+      recognise_transformer(model, params.architecture);
+      model.preprocessing = make_architecture(model.architecture, model.stride).preprocessing;
     } else if (!is_own) {
       model.tensors = from_torch(std::move(weights.tensors));
       model.provenance = "PyTorch weights from " + origin;
     }
     if (params.stride) model.stride = *params.stride;
     from_text(params.preprocessing, model.preprocessing);
-    model.architecture = recognised(model);
+    if (params.architecture) model.architecture = *params.architecture;
+    if (model.architecture.empty()) model.architecture = recognised(model);
     check_tensors(model);
+    expect_no_others(model);
   } catch (const Error& error) {
     throw with_context(error, path + ": ");
   }

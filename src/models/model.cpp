@@ -23,8 +23,34 @@ Tensor random_tensor(std::vector<std::size_t> shape, const Draw& draw) {
   return make_tensor(std::move(shape), values);
 }
 
-Tensor constant(std::size_t count, float value) {
-  return make_tensor({count}, std::vector<float>(count, value));
+// As the networks' authors begin: He's normal initialisation of convolutions, small matrices and
+// tokens in transformers, residual branches with a scale that hardly count at first.
+Tensor starting_array(const ArraySpec& array, Random& random) {
+  constexpr double kSmall = 0.02;
+  constexpr float kHardly = 1e-5F;
+  const auto normal = [&](double deviation) {
+    return random_tensor(array.shape, [&] { return deviation * random.normal(); });
+  };
+  const auto constant = [&](float value) {
+    return random_tensor(array.shape, [&] { return value; });
+  };
+  switch (array.role) {
+    case ArrayRole::kernel:
+      return normal(
+          std::sqrt(2.0 / static_cast<double>(array.shape[1] * array.shape[2] * array.shape[3])));
+    case ArrayRole::matrix:
+    case ArrayRole::token:
+      return normal(kSmall);
+    case ArrayRole::norm_scale:
+    case ArrayRole::variance:
+      return constant(1.0F);
+    case ArrayRole::layer_scale:
+      return constant(kHardly);
+    case ArrayRole::bias:
+    case ArrayRole::mean:
+      break;
+  }
+  return constant(0.0F);
 }
 
 }  // namespace
@@ -37,29 +63,19 @@ std::size_t Model::output_channels() const {
 
 std::vector<std::string> expected_tensors(const Model& model) {
   std::vector<std::string> names;
-  for (const ConvolutionLayer& layer :
-       layers_of(make_architecture(model.architecture, model.stride))) {
-    names.push_back(layer.name + ".weight");
-    for (const char* part : {".weight", ".bias", ".running_mean", ".running_var"}) {
-      names.push_back(layer.norm + part);
-    }
+  for (const ArraySpec& array : make_architecture(model.architecture, model.stride).arrays) {
+    names.push_back(array.name);
   }
   return names;
 }
 
 void check_tensors(const Model& model) {
-  for (const ConvolutionLayer& layer :
-       layers_of(make_architecture(model.architecture, model.stride))) {
-    tensor_of(model, layer.name + ".weight",
-              {layer.outputs, layer.inputs, layer.kernel, layer.kernel});
-    for (const char* part : {".weight", ".bias", ".running_mean", ".running_var"}) {
-      tensor_of(model, layer.norm + part, {layer.outputs});
-    }
-  }
+  const Architecture architecture = make_architecture(model.architecture, model.stride);
+  for (const ArraySpec& array : architecture.arrays) tensor_of(model, array.name, array.shape);
   if (!model.has_projection()) return;
-  const ConvolutionLayer layer = projection_layer(model);
-  tensor_of(model, "projection.weight", {layer.outputs, layer.inputs});
-  tensor_of(model, "projection.bias", {layer.outputs});
+  const std::size_t dim = model.output_channels();
+  tensor_of(model, "projection.weight", {dim, architecture.channels()});
+  tensor_of(model, "projection.bias", {dim});
 }
 
 Model load_model(const std::string& path) {
@@ -139,25 +155,15 @@ std::uint64_t starting_seed(std::uint64_t seed_of_run) {
 
 Model make_model(std::string_view architecture, StridePlace stride, std::size_t dim,
                  std::uint64_t seed) {
+  const Architecture described = make_architecture(architecture, stride);
   Model model;
   model.architecture = architecture;
   model.stride = stride;
+  model.preprocessing = described.preprocessing;
   model.provenance = "random weights, seed " + std::to_string(seed);
-  if (architecture == "small") {
-    model.preprocessing.resize = 128;
-    model.preprocessing.crop = 112;
-  }
   Random random(seed);
-  for (const ConvolutionLayer& layer : layers_of(make_architecture(architecture, stride))) {
-    const std::size_t fan_in = layer.inputs * layer.kernel * layer.kernel;
-    const double deviation = std::sqrt(2.0 / static_cast<double>(fan_in));
-    model.tensors[layer.name + ".weight"] =
-        random_tensor({layer.outputs, layer.inputs, layer.kernel, layer.kernel},
-                      [&] { return deviation * random.normal(); });
-    model.tensors[layer.norm + ".weight"] = constant(layer.outputs, 1.0F);
-    model.tensors[layer.norm + ".bias"] = constant(layer.outputs, 0.0F);
-    model.tensors[layer.norm + ".running_mean"] = constant(layer.outputs, 0.0F);
-    model.tensors[layer.norm + ".running_var"] = constant(layer.outputs, 1.0F);
+  for (const ArraySpec& array : described.arrays) {
+    model.tensors[array.name] = starting_array(array, random);
   }
   if (dim > 0) add_projection(model, dim, seed + 1);
   return model;

@@ -17,4 +17,7 @@ void check_tensors(const Model& model);
 // convolutions move into the BatchNorm after them.
 std::map<std::string, Tensor> from_keras(const std::map<std::string, Tensor>& tensors);
 
+// Two names of the same array in one file.
+[[noreturn]] void refuse_several(const std::string& one, const std::string& other);
+
 }  // namespace diml

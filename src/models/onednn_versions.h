@@ -19,12 +19,22 @@ struct PoolingShape {
   memory::dims strides, window, padding;
 };
 
+struct MatmulShape {
+  memory::desc source, weights, bias, target;
+};
+
 #if DNNL_VERSION_MAJOR >= 3
 
 inline memory::dims dims_of(const memory::desc& description) { return description.get_dims(); }
 
-inline void append_relu(dnnl::post_ops& operations) {
-  operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+inline void append(dnnl::post_ops& operations, dnnl::algorithm activation, float alpha = 0.0F) {
+  operations.append_eltwise(activation, alpha, 0.0F);
+}
+
+inline dnnl::matmul::primitive_desc matmul(const MatmulShape& m,
+                                           const dnnl::primitive_attr& attributes,
+                                           const dnnl::engine& engine) {
+  return {engine, m.source, m.weights, m.bias, m.target, attributes};
 }
 
 inline dnnl::convolution_forward::primitive_desc convolution(const ConvolutionShape& c,
@@ -62,8 +72,14 @@ inline dnnl::pooling_forward::primitive_desc max_pooling(const PoolingShape& p,
 
 inline memory::dims dims_of(const memory::desc& description) { return description.dims(); }
 
-inline void append_relu(dnnl::post_ops& operations) {
-  operations.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+inline void append(dnnl::post_ops& operations, dnnl::algorithm activation, float alpha = 0.0F) {
+  operations.append_eltwise(1.0F, activation, alpha, 0.0F);
+}
+
+inline dnnl::matmul::primitive_desc matmul(const MatmulShape& m,
+                                           const dnnl::primitive_attr& attributes,
+                                           const dnnl::engine& engine) {
+  return {{m.source, m.weights, m.bias, m.target}, attributes, engine};
 }
 
 inline dnnl::convolution_forward::primitive_desc convolution(const ConvolutionShape& c,

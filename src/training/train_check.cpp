@@ -125,10 +125,23 @@ void check_sampler(const SamplerParams& sampler) {
              to_text(sampler.per_class) + ": use a batch that it divides");
 }
 
+// A transformer may also be described in words.
+void expect_architecture(const std::string& name) {
+  if (name.find(':') == std::string::npos) {
+    expect_known("model.architecture", name, architecture_names());
+    return;
+  }
+  try {
+    (void)make_architecture(name, StridePlace::in_3x3);
+  } catch (const Error& error) {
+    throw with_context(error, "model.architecture: ");
+  }
+}
+
 void check_model(const TrainConfig& config) {
   const ModelParams& model = config.model;
   if (model.weights.empty()) {
-    expect_known("model.architecture", model.architecture, architecture_names());
+    expect_architecture(model.architecture);
   }
   expect(model.dim >= 1 && model.dim <= kMostDimensions,
          "model.dim is " + to_text(model.dim) + ": it must be 1 to " + to_text(kMostDimensions));

@@ -106,13 +106,13 @@ void Trainer::look_at_a_batch() {
   // The loss determines the pairs that it needs: where memory is too small for them, the run ends
   // here, before hours of evaluation, and not in its first step.
   if (unrolls) {
-    torch::Tensor map;
+    FeatureMap made;
     {
       const torch::NoGradGuard no_gradient;
-      map = network_->forward(pixels);
+      made = network_->forward(pixels);
     }
-    const learn::Grids grids =
-        learn::make_grids(map.requires_grad_(true), config_.grid, config_.pooling);
+    const learn::Grids grids = learn::make_grids(made.map.requires_grad_(true), config_.grid,
+                                                 config_.pooling, made.global);
     (*loss_)({grids, labels_of(batch), measure_, mixed_seed(config_.seed, kStep, 0)});
     const std::string& memory = measure_.unrolled_memory();
     if (hooks_.on_note && ranks_.is_root() && !memory.empty()) hooks_.on_note(memory);
@@ -149,9 +149,9 @@ LateNumbers Trainer::run_step(const TrainingBatch& batch, std::size_t epoch, std
                               std::size_t steps) {
   const torch::Tensor labels = ranks_.all_gather(labels_of(batch));
   optimiser_->zero_gradients();
-  const torch::Tensor map = network_->forward(pixels_(batch.pixels));
-  learn::Grids grids =
-      learn::make_grids(map, measure_.needs_cells() ? config_.grid : 0, config_.pooling);
+  const FeatureMap made = network_->forward(pixels_(batch.pixels));
+  learn::Grids grids = learn::make_grids(made.map, measure_.needs_cells() ? config_.grid : 0,
+                                         config_.pooling, made.global);
   grids.globals = ranks_.all_gather(grids.globals);
   grids.norms = ranks_.all_gather(grids.norms);
   if (grids.cells.defined()) grids.cells = ranks_.all_gather(grids.cells);
@@ -188,10 +188,12 @@ void Trainer::settle(const Step& step, double images_per_second) {
 
 void Trainer::expect_numbers(const TrainingBatch& batch, std::size_t epoch, std::size_t step) {
   const torch::NoGradGuard no_gradient;
-  const torch::Tensor map = network_->forward(pixels_(batch.pixels));
+  const FeatureMap made = network_->forward(pixels_(batch.pixels));
   // Each rank has checked its own images: all ranks end, and one of them writes the list of the
   // batch.
-  const torch::Tensor finite = map.isfinite().all().view({1}).to(torch::kInt64);
+  torch::Tensor is_finite = made.map.isfinite().all();
+  if (made.global.defined()) is_finite = is_finite.logical_and(made.global.isfinite().all());
+  const torch::Tensor finite = is_finite.view({1}).to(torch::kInt64);
   if (!ranks_.all_gather(finite).all().item<bool>()) {
     fail_on_nan("the network's output", batch, epoch, step);
   }

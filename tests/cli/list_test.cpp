@@ -51,6 +51,18 @@ TEST(List, HasBackbones) {
   const std::string about = resnet50->at("about");
   EXPECT_EQ(about.find("49 convolutions in a row, a map of 2048 channels"), 0U) << about;
 }
+
+TEST(List, SaysWhereTrainedWeightsComeFrom) {
+  const Json models = listed("models");
+  const auto about = [&](const std::string& name) -> std::string {
+    const auto found = std::find_if(models.begin(), models.end(),
+                                    [&](const Json& one) { return one.at("name") == name; });
+    return found == models.end() ? "" : found->at("about").get<std::string>();
+  };
+  EXPECT_NE(about("resnet50").find("trained: diml weights get resnet50"), std::string::npos);
+  EXPECT_NE(about("vit_small_patch14_dinov2").find("imported from timm"), std::string::npos);
+  EXPECT_EQ(about("vit_small_patch14_dinov2").find("weights get"), std::string::npos);
+}
 #endif
 
 #if DIML_HAS_TORCH

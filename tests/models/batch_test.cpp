@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::size_t kFull = 8;
 
+const char* const kTransformer = "vit:width=128,depth=3,heads=2,patch=8,pixels=64";
+
 struct BatchCase {
   const char* architecture;
   std::size_t side;
@@ -67,17 +69,21 @@ TEST_P(Batches, OfAnySizeGiveAMapTheSameBitsWhereverItStands) {
   if (promised == 0) GTEST_SKIP() << "oneDNN promises nothing on this CPU";
 }
 
-INSTANTIATE_TEST_SUITE_P(OneDnn, Batches,
-                         testing::Values(BatchCase{"small", 64, Precision::float32, 1},
-                                         BatchCase{"small", 64, Precision::float32, 3},
-                                         BatchCase{"small", 64, Precision::bfloat16, 2},
-                                         BatchCase{"resnet50", 224, Precision::float32, 2},
-                                         BatchCase{"resnet50", 224, Precision::bfloat16, 2}),
-                         [](const auto& instance) {
-                           const BatchCase& one = instance.param;
-                           return std::string(one.architecture) + "_" + name_of(one.precision) +
-                                  "_on_" + std::to_string(one.threads);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    OneDnn, Batches,
+    testing::Values(BatchCase{"small", 64, Precision::float32, 1},
+                    BatchCase{"small", 64, Precision::float32, 3},
+                    BatchCase{"small", 64, Precision::bfloat16, 2},
+                    BatchCase{"resnet50", 224, Precision::float32, 2},
+                    BatchCase{"resnet50", 224, Precision::bfloat16, 2},
+                    BatchCase{kTransformer, 64, Precision::float32, 1},
+                    BatchCase{kTransformer, 96, Precision::float32, 3},
+                    BatchCase{"vit_small_patch16_224", 224, Precision::float32, 2}),
+    [](const auto& instance) {
+      const BatchCase& one = instance.param;
+      const std::string name = one.architecture == kTransformer ? "transformer" : one.architecture;
+      return name + "_" + name_of(one.precision) + "_on_" + std::to_string(one.threads);
+    });
 
 }  // namespace
 }  // namespace diml::test

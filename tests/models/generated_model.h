@@ -33,37 +33,48 @@ inline std::vector<float> generated(const std::string& name, std::size_t count,
   return values;
 }
 
-inline void generate_layer(Model& model, const ConvolutionLayer& layer, double gain) {
-  const std::size_t fan_in = layer.inputs * layer.kernel * layer.kernel;
-  const double bound = std::sqrt(6.0 / static_cast<double>(fan_in));
-  const std::string kernel = layer.name + ".weight";
-  model.tensors[kernel] = make_tensor(
-      {layer.outputs, layer.inputs, layer.kernel, layer.kernel},
-      generated(kernel, layer.outputs * fan_in, [&](double u) { return (2.0 * u - 1.0) * bound; }));
-  const auto norm = [&](const char* part, const std::function<double(double)>& value) {
-    const std::string name = layer.norm + part;
-    model.tensors[name] = make_tensor({layer.outputs}, generated(name, layer.outputs, value));
+// gain: of the scale of a norm, small at the end of a residual branch, so that activations neither
+// explode nor vanish over a hundred layers.
+inline Tensor generated_array(const ArraySpec& array, double gain) {
+  std::size_t count = 1;
+  for (const std::size_t size : array.shape) count *= size;
+  const auto made = [&](const std::function<double(double)>& value) {
+    return make_tensor(array.shape, generated(array.name, count, value));
   };
-  norm(".weight", [&](double u) { return gain * (0.5 + u); });
-  norm(".bias", [](double u) { return 0.2 * (u - 0.5); });
-  norm(".running_mean", [](double u) { return 0.2 * (u - 0.5); });
-  norm(".running_var", [](double u) { return 0.5 + u; });
+  const double bound = std::sqrt(6.0 / static_cast<double>(count / array.shape[0]));
+  switch (array.role) {
+    case ArrayRole::kernel:
+      return made([&](double u) { return (2.0 * u - 1.0) * bound; });
+    case ArrayRole::matrix:
+      return made([&](double u) { return (2.0 * u - 1.0) * bound / std::sqrt(2.0); });
+    case ArrayRole::token:
+      return made([](double u) { return u - 0.5; });
+    case ArrayRole::layer_scale:
+      return made([](double u) { return 0.5 + u; });
+    case ArrayRole::norm_scale:
+      return made([&](double u) { return gain * (0.5 + u); });
+    case ArrayRole::variance:
+      return made([](double u) { return 0.5 + u; });
+    case ArrayRole::bias:
+    case ArrayRole::mean:
+      break;
+  }
+  return made([](double u) { return 0.2 * (u - 0.5); });
 }
 
-inline Model generated_model(const std::string& architecture, StridePlace stride) {
+inline Model generated_model(const std::string& architecture,
+                             StridePlace stride = StridePlace::in_3x3) {
   Model model;
   model.architecture = architecture;
   model.stride = stride;
   model.epsilon = stride == StridePlace::in_1x1 ? 1.001e-5 : 1e-5;
   model.provenance = "generated";
-  const Architecture described = make_architecture(architecture, stride);
-  generate_layer(model, described.stem, 1.0);
-  for (const ResidualBlock& block : described.blocks) {
-    for (const ConvolutionLayer& layer : block.layers) {
-      // Small steps, so that activations neither explode nor vanish over a hundred layers.
-      generate_layer(model, layer, &layer == &block.layers.back() ? 0.2 : 1.0);
+  for (const Operation& operation : make_architecture(architecture, stride).operations) {
+    const bool ends_branch =
+        std::holds_alternative<Convolution>(operation.kind) && operation.second.has_value();
+    for (const ArraySpec& array : arrays_of(operation)) {
+      model.tensors[array.name] = generated_array(array, ends_branch ? 0.2 : 1.0);
     }
-    if (block.shortcut) generate_layer(model, *block.shortcut, 1.0);
   }
   return model;
 }

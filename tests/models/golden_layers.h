@@ -1,6 +1,7 @@
 #pragma once
 
-// Every layer of a network against a forward pass in NumPy, float64 (tools/make_network_golden.py).
+// Every layer of a network against a forward pass in float64: tools/make_network_golden.py (NumPy)
+// and tools/make_vit_golden.py (torch).
 
 #include <cmath>
 #include <fstream>
@@ -42,7 +43,8 @@ constexpr std::size_t kWidth = 96;
 // Compares what the taps see; returns the largest difference over the root mean square of its map.
 inline double largest_error(const Runtime& runtime, const Model& model,
                             std::span<const float> pixels, std::size_t batch,
-                            const nlohmann::json& expected, Precision precision) {
+                            const nlohmann::json& expected, Precision precision,
+                            std::size_t height = kHeight, std::size_t width = kWidth) {
   double worst = 0.0;
   std::size_t seen = 0;
   const EmbeddingParams params{.precision = precision, .threads = 2};
@@ -68,9 +70,9 @@ inline double largest_error(const Runtime& runtime, const Model& model,
   };
   const std::unique_ptr<Network> network = runtime.make(model, params, compare);
   // The shape is asked first: a network may have to run for it.
-  const MapShape shape = runtime.make(model, params, {})->output_shape(kHeight, kWidth);
+  const MapShape shape = runtime.make(model, params, {})->output_shape(height, width);
   std::vector<float> maps(batch * shape.count());
-  network->forward(pixels, batch, kHeight, kWidth, maps);
+  network->forward(pixels, batch, height, width, maps);
   EXPECT_EQ(seen, expected.size());
   return worst;
 }

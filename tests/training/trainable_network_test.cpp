@@ -45,7 +45,7 @@ torch::Tensor some_pixels(std::int64_t images, std::int64_t side) {
 TEST(TrainableNetwork, SeesWhatTheNetworkThatSearchesSees) {
   const Model model = lived_in("small");
   const torch::Tensor pixels = some_pixels(3, 64);
-  const torch::Tensor map = TrainableNetwork(model, torch::kCPU).forward(pixels).detach();
+  const torch::Tensor map = TrainableNetwork(model, torch::kCPU).forward(pixels).map.detach();
   const std::unique_ptr<Network> folded = make_torch_network(model, {});
   const MapShape shape = folded->output_shape(64, 64);
   ASSERT_EQ(map.sizes(), (std::vector<std::int64_t>{3, static_cast<std::int64_t>(shape.channels),
@@ -62,7 +62,7 @@ TEST(TrainableNetwork, SeesWhatTheNetworkThatSearchesSees) {
 TEST(TrainableNetwork, TheGradientReachesEveryParameterAndNoStatistic) {
   const Model model = lived_in("small");
   const TrainableNetwork network(model, torch::kCPU);
-  network.forward(some_pixels(2, 64)).square().sum().backward();
+  network.forward(some_pixels(2, 64)).map.square().sum().backward();
   std::size_t statistics = 0;
   for (const auto& [name, tensor] : model.tensors) {
     const bool learns = network.parameters().contains(name);
@@ -135,8 +135,8 @@ TEST(TrainableNetwork, InBfloat16MapsAndGradientsPointTheSameWay) {
   const auto alike = [](const torch::Tensor& x, const torch::Tensor& y) {
     return torch::cosine_similarity(x.detach().flatten(), y.detach().flatten(), 0).item<double>();
   };
-  const torch::Tensor expected = exact.forward(pixels);
-  const torch::Tensor found = coarse.forward(pixels);
+  const torch::Tensor expected = exact.forward(pixels).map;
+  const torch::Tensor found = coarse.forward(pixels).map;
   ASSERT_EQ(found.scalar_type(), torch::kFloat32);
   EXPECT_GT(alike(expected, found), 0.999);
   EXPECT_FALSE(expected.equal(found));  // or nothing was coarse
@@ -160,7 +160,8 @@ TEST(TrainableNetwork, LearnsInBfloat16WhatItLearnsInFloat32) {
     std::vector<double> values;
     for (int step = 0; step < 12; ++step) {
       optimiser.zero_gradients();
-      const torch::Tensor loss = (network.forward(pixels).mean({2, 3}) - wanted).square().mean();
+      const torch::Tensor loss =
+          (network.forward(pixels).map.mean({2, 3}) - wanted).square().mean();
       values.push_back(loss.item<double>());
       loss.backward();
       optimiser.step(1.0);
@@ -207,6 +208,100 @@ TEST(TrainableNetwork, CalibratedMapsHaveMeanZeroAndVarianceOne) {
   const Model again = network.model();
   for (const auto& [name, tensor] : calibrated.tensors) {
     EXPECT_EQ(again.tensors.at(name).bytes, tensor.bytes) << name;
+  }
+}
+
+const char* const kTransformers[] = {
+    "vit:width=32,depth=2,heads=2,patch=8,pixels=32,layer_scale=yes,registers=2,"
+    "positions_of_all=no,swiglu=yes",
+    "vit:width=32,depth=2,heads=2,patch=8,pixels=48,class_token=no,pool=attention,"
+    "activation=gelu_tanh",
+    "vit:width=32,depth=2,heads=2,patch=8,pixels=48,pre_norm=yes,activation=quick_gelu",
+};
+
+// Random weights leave residual branches almost without effect: here they have some.
+Model lively(const char* architecture) {
+  Model model = make_model(architecture, StridePlace::in_3x3, 16, 5);
+  torch::manual_seed(1);
+  for (const ArraySpec& array : make_architecture(architecture, StridePlace::in_3x3).arrays) {
+    torch::Tensor values =
+        0.2 * torch::randn({static_cast<std::int64_t>(model.tensors.at(array.name).count())});
+    if (array.role == ArrayRole::norm_scale || array.role == ArrayRole::layer_scale) values += 1.0;
+    model.tensors[array.name] = make_tensor(
+        array.shape, {values.data_ptr<float>(), static_cast<std::size_t>(values.numel())});
+  }
+  return model;
+}
+
+TEST(TrainableTransformer, SeesWhatTheNetworkThatSearchesSees) {
+  for (const char* architecture : kTransformers) {
+    const Model model = lively(architecture);
+    const torch::Tensor pixels = some_pixels(3, 48);
+    const FeatureMap made = TrainableNetwork(model, torch::kCPU).forward(pixels);
+    ASSERT_TRUE(made.global.defined()) << architecture;
+    const torch::Tensor map = made.map.detach();
+    const std::unique_ptr<Network> network = make_torch_network(model, {});
+    const MapShape shape = network->output_shape(48, 48);
+    ASSERT_TRUE(shape.own_global);
+    torch::Tensor other = torch::empty({3, map.size(2) * map.size(3) + 1, map.size(1)});
+    network->forward({pixels.data_ptr<float>(), static_cast<std::size_t>(pixels.numel())}, 3, 48,
+                     48, {other.data_ptr<float>(), static_cast<std::size_t>(other.numel())});
+    const auto places = map.size(2) * map.size(3);
+    const auto largest = map.abs().max().item<double>();
+    EXPECT_GT(largest, 0.0);
+    const torch::Tensor rows = map.flatten(2).transpose(1, 2);
+    EXPECT_LT((rows - other.narrow(1, 0, places)).abs().max().item<double>(), 1e-5 * largest);
+    EXPECT_LT((made.global.detach() - other.select(1, places)).abs().max().item<double>(),
+              1e-5 * largest);
+  }
+}
+
+TEST(TrainableTransformer, TheGradientReachesEveryParameter) {
+  for (const char* architecture : kTransformers) {
+    const TrainableNetwork network(lively(architecture), torch::kCPU);
+    // Another size than that of the position embedding: it learns through its interpolation.
+    const FeatureMap made = network.forward(some_pixels(2, 64));
+    (made.map.square().sum() + made.global.square().sum()).backward();
+    EXPECT_EQ(network.parameters().size(), network.model().tensors.size());
+    for (const auto& [name, value] : network.parameters()) {
+      ASSERT_TRUE(value.grad().defined()) << name;
+      EXPECT_GT(value.grad().abs().max().item<double>(), 0.0) << architecture << " " << name;
+    }
+  }
+}
+
+TEST(TrainableTransformer, LearnsInBfloat16WhatItLearnsInFloat32) {
+  const torch::Tensor pixels = some_pixels(4, 32);
+  const torch::Tensor wanted = torch::randn({4, 16});
+  const auto losses = [&](Precision precision) {
+    TrainableNetwork network(lively(kTransformers[0]), torch::kCPU, precision);
+    OptimiserParams params;
+    params.learning_rate = 3e-3;
+    Optimiser optimiser(params, {{"all", params.learning_rate, 0.0, network.parameters()}});
+    std::vector<double> values;
+    for (int step = 0; step < 12; ++step) {
+      optimiser.zero_gradients();
+      const FeatureMap made = network.forward(pixels);
+      const torch::Tensor loss = (made.map.mean({2, 3}) + made.global - wanted).square().mean();
+      values.push_back(loss.item<double>());
+      loss.backward();
+      optimiser.step(1.0);
+    }
+    return values;
+  };
+  const std::vector<double> exact = losses(Precision::float32);
+  const std::vector<double> coarse = losses(Precision::bfloat16);
+  EXPECT_LT(coarse.back(), 0.5 * coarse.front());
+  EXPECT_NEAR(coarse.front(), exact.front(), 0.05 * exact.front());
+  EXPECT_NEAR(coarse.back(), exact.back(), 0.2 * exact.front());
+}
+
+TEST(TrainableTransformer, HasNothingToCalibrate) {
+  const Model model = lively(kTransformers[0]);
+  TrainableNetwork network(model, torch::kCPU);
+  network.calibrate(some_pixels(2, 32));
+  for (const auto& [name, tensor] : network.model().tensors) {
+    EXPECT_EQ(model.tensors.at(name).bytes, tensor.bytes) << name;
   }
 }
 

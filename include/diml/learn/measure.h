@@ -24,8 +24,10 @@ struct Grids {
 // L2-normalised along the last axis; a zero vector stays zero.
 torch::Tensor unit(const torch::Tensor& vectors);
 
-// map: [N, D, H, W], projected. grid: 0 for globals alone.
-Grids make_grids(const torch::Tensor& map, std::size_t grid, PoolingRule rule);
+// map: [N, D, H, W], projected. grid: 0 for globals alone. global: [N, D], the network's own global
+// vectors; undefined where they are the mean of the map.
+Grids make_grids(const torch::Tensor& map, std::size_t grid, PoolingRule rule,
+                 const torch::Tensor& global = {});
 
 enum class MeasureKind : std::uint8_t {
   global,      // of the pooled vectors
