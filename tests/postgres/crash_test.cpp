@@ -49,16 +49,30 @@ TEST_F(CrashingPostgres, ABackendKilledAtAnyMomentLosesNothingAcknowledged) {
   });
   std::vector<Ids> acknowledged;
   std::size_t refused = 0;
+  std::size_t unknown = 0;
+  bool may_be_there = false;  // what the last call was to add
   while (done < kills) {
     const std::vector<NewItem> batch = items(kOfBatch * acknowledged.size(), kOfBatch);
     try {
-      acknowledged.push_back(add(*open_gallery(address_, StoreAccess::write), batch));
+      const auto gallery = open_gallery(address_, StoreAccess::write);
+      if (may_be_there && gallery->snapshot()->find(batch.front().path)) {
+        // Its server came back too late for an answer; all of the batch is there, or nothing.
+        Ids ids;
+        for (const NewItem& item : batch) ids.push_back(*gallery->snapshot()->find(item.path));
+        acknowledged.push_back(ids);
+      } else {
+        acknowledged.push_back(add(*gallery, batch));
+      }
+      may_be_there = false;
     } catch (const Error& error) {
-      // The server was away when the call began: nothing was sent, and the caller tries again.
+      // The server was away when the call began, and the caller tries again; or, on a busy machine,
+      // for longer than a change waits for it, which is said.
       EXPECT_EQ(error.kind(), ErrorKind::out_of_resources) << error.what();
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-      EXPECT_EQ(std::string(error.what()).find("may have been made"), std::string::npos)
-          << error.what();
+      if (std::string(error.what()).find("may have been made") != std::string::npos) {
+        may_be_there = true;
+        ++unknown;
+      }
       ++refused;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
@@ -76,16 +90,21 @@ TEST_F(CrashingPostgres, ABackendKilledAtAnyMomentLosesNothingAcknowledged) {
     }
   }
   EXPECT_GT(acknowledged.size(), 0U);
-  EXPECT_EQ(snapshot->size(), kOfBatch * acknowledged.size());
-  EXPECT_EQ(snapshot->revision(), acknowledged.size());
+  // The last call alone may have been made without an answer.
+  const std::size_t last =
+      may_be_there && snapshot->size() > kOfBatch * acknowledged.size() ? 1 : 0;
+  EXPECT_EQ(snapshot->size(), kOfBatch * (acknowledged.size() + last));
+  EXPECT_EQ(snapshot->revision(), acknowledged.size() + last);
   EXPECT_TRUE(snapshot->verify({}).faults.empty());
   for (std::size_t b = 0; b < acknowledged.size(); ++b) {
     for (std::size_t k = 0; k < kOfBatch; ++k) {
       EXPECT_EQ(snapshot->find(std::to_string(kOfBatch * b + k)), acknowledged[b][k]);
     }
   }
-  std::printf("%d backends killed, %zu batches of %zu acknowledged, %zu calls refused\n", kills,
-              acknowledged.size(), kOfBatch, refused);
+  std::printf(
+      "%d backends killed, %zu batches of %zu acknowledged, %zu calls refused, %zu of them "
+      "perhaps made\n",
+      kills, acknowledged.size(), kOfBatch, refused, unknown);
 }
 
 // The database on a small disk of its own, where that is allowed.
