@@ -1,5 +1,6 @@
-# diml_library(name SOURCES ... DEPENDS ...): one layer of the library, diml::name.
-# Public headers are in include/, private ones below the layer's own folder.
+# diml_library(name [STATIC] SOURCES ... DEPENDS ...): one layer of the library, diml::name.
+# Public headers are in include/, private ones below the layer's own folder. -DBUILD_SHARED_LIBS=ON makes shared libraries, as the
+# Debian packages have them, but for the layers that say STATIC.
 
 add_library(diml_warnings INTERFACE)
 target_compile_options(diml_warnings INTERFACE
@@ -34,10 +35,16 @@ function(diml_sources_of FOLDER OUT)
 endfunction()
 
 function(diml_library NAME)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
-  add_library(diml_${NAME} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "STATIC" "" "SOURCES;DEPENDS" ${ARGN})
+  set(kind "")
+  if(ARG_STATIC)
+    set(kind STATIC)
+  endif()
+  add_library(diml_${NAME} ${kind} ${ARG_SOURCES})
   add_library(diml::${NAME} ALIAS diml_${NAME})
-  set_target_properties(diml_${NAME} PROPERTIES EXPORT_NAME ${NAME})
+  # The same objects for both kinds: no definition of its own for a shared library.
+  set_target_properties(diml_${NAME} PROPERTIES EXPORT_NAME ${NAME} DEFINE_SYMBOL ""
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   target_compile_features(diml_${NAME} PUBLIC cxx_std_20)
   target_include_directories(diml_${NAME}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>

@@ -24,6 +24,7 @@ std::vector<fs::path> folders() {
     fs::path file = fs::canonical(here.dli_fname, unknown);
     if (unknown) file = fs::canonical("/proc/self/exe", unknown);
     list.push_back(file.parent_path());
+    list.push_back(file.parent_path() / "diml");
     list.push_back(file.parent_path().parent_path() / DIML_PLUGIN_FOLDER);
   }
   return list;
@@ -47,8 +48,8 @@ const TorchPlugin* load() {
   throw Error(
       ErrorKind::unsupported,
       std::string(kFile) +
-          " is not there: build with libtorch-dev and libyaml-cpp-dev, or set DIML_PLUGINS to "
-          "its folder");
+          " is not there: install the package diml-torch, build with libtorch-dev and "
+          "libyaml-cpp-dev, or set DIML_PLUGINS to its folder");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct TorchPlugin {
   std::vector<KindRow> (*samplers)();
 };
 
-// Looked for in DIML_PLUGINS, beside the program, and in ../lib/diml from there. Throws with the
+// Looked for in DIML_PLUGINS, beside the program or library, and in diml/ and ../lib/diml from there. Throws with the
 // remedy where it is not found or cannot be loaded.
 const TorchPlugin& torch_plugin();
 
