@@ -4,6 +4,7 @@
 #include "app_tree.h"
 #include "base/output_file.h"
 #include "command.h"
+#include "command_reference.h"
 #include "diml/version.h"
 #include "failure.h"
 
@@ -98,13 +99,29 @@ std::size_t write_pages(const CommandFacts& command, const CommandFacts* parent,
 }  // namespace
 
 Run define_man(CLI::App& command) {
-  auto folder = std::make_shared<std::string>();
-  command.add_option("folder", *folder, "Where the pages go; it is made if needed")->required();
-  return [folder, program = command.get_parent()] {
-    make_folder(*folder);
-    const std::size_t pages = write_pages(facts_of(*program, "diml"), nullptr, *folder);
+  struct Options {
+    std::string folder;
+    std::string markdown;
+  };
+  auto options = std::make_shared<Options>();
+  command.add_option("folder", options->folder, "Where the pages go; it is made if needed");
+  command.add_option("--markdown", options->markdown,
+                     "Write all commands into one Markdown file, instead or as well");
+  return [options, program = command.get_parent()] {
+    if (options->folder.empty() && options->markdown.empty()) {
+      throw CLI::RequiredError("folder, or --markdown,");
+    }
+    const CommandFacts facts = facts_of(*program, "diml");
+    if (!options->markdown.empty()) {
+      OutputFile file(options->markdown);
+      file.write(markdown_of(facts));
+      file.commit();
+    }
+    if (options->folder.empty()) return;
+    make_folder(options->folder);
+    const std::size_t pages = write_pages(facts, nullptr, options->folder);
     std::printf("%zu manual pages in %s: 'man -M' needs them in a folder man1\n", pages,
-                folder->c_str());
+                options->folder.c_str());
   };
 }
 
