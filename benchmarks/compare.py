@@ -1,7 +1,7 @@
 """Speed and agreement of diml's matcher with its peers, on the same generated grids and the same candidates.
 
     /usr/bin/python3 benchmarks/compare.py [--rounds 5] [--threads 2] [--build build/release] [--json FILE]
-    /usr/bin/python3 benchmarks/compare.py --markdown FILE [--into README.md]
+    /usr/bin/python3 benchmarks/compare.py --markdown FILE [--into docs/speed.md]
 
 The peers (peers/) are the authors' loop in PyTorch, PyTorch with the candidates of many queries in one tensor, and POT's
 ot.sinkhorn. Hard grids are spread out like a trained network's; easy ones lie in a cone, where the authors' rule stops

@@ -1,5 +1,5 @@
-// Every figure of README's speed tables comes from benchmarks/results. The tables come from
-// `compare.py --markdown FILE --into README.md`; here they are written a second time, from the
+// Every figure of the tables in docs/speed.md comes from benchmarks/results. The tables come from
+// `compare.py --markdown FILE --into docs/speed.md`; here they are written a second time, from the
 // JSON.
 #include <cstdio>
 #include <filesystem>
@@ -99,8 +99,8 @@ std::map<std::string, std::string> tables_of(const std::string& document) {
   return tables;
 }
 
-TEST(SpeedTables, EveryFigureOfTheReadmeWasMeasured) {
-  for (const auto& [name, table] : tables_of(text_of(kSource / "README.md"))) {
+TEST(SpeedTables, EveryFigureOfThePageWasMeasured) {
+  for (const auto& [name, table] : tables_of(text_of(kSource / "docs/speed.md"))) {
     const std::filesystem::path file = kSource / "benchmarks/results" / name;
     if (!std::filesystem::exists(file)) {
       EXPECT_EQ(table, "") << "figures without " << file;
@@ -127,7 +127,7 @@ TEST(SpeedTables, EveryFigureOfTheReadmeWasMeasured) {
 }
 
 TEST(SpeedTables, EveryResultHasItsTable) {
-  const auto tables = tables_of(text_of(kSource / "README.md"));
+  const auto tables = tables_of(text_of(kSource / "docs/speed.md"));
   for (const auto& file : std::filesystem::directory_iterator(kSource / "benchmarks/results")) {
     EXPECT_TRUE(tables.count(file.path().filename().string())) << file.path();
   }

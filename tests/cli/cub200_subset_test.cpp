@@ -1,5 +1,5 @@
-// From photos to numbers, against an independent implementation: README.md, "Does it compute what
-// the paper says?".
+// From photos to numbers, against an independent implementation: docs/for-researchers.md, "Does it
+// compute what the paper says?".
 
 #include <cstdio>
 #include <cstdlib>
