@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\))")
+LINK = re.compile(r"(\[[^\]]*\]\()([^)\s]+)(\))")
 
 
 def is_elsewhere(target):
@@ -70,7 +70,7 @@ class Site:
             shutil.copyfile(source, goal)
             return
         text = re.sub(r"<!--=.*?-->", "", source.read_text())
-        parts = re.split(r"(^```.*?^```$|`[^`\n]*`)", text, flags=re.S | re.M)  # code has no links
+        parts = re.split(r"(^```.*?^```$)", text, flags=re.S | re.M)  # code has no links
         for k in range(0, len(parts), 2):
             parts[k] = LINK.sub(lambda found: found[0] if is_elsewhere(found[2]) else
                                 found[1] + self.linked(source, found[2]) + found[3], parts[k])
