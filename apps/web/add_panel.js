@@ -73,7 +73,7 @@ export function openAddPanel(page, given) {
     el("h2", { id: "add-title" }, files.length === 0 ? "No photo among these files" : `Add ${countOf(files.length, "photo")} to the gallery?`),
     others > 0 ? el("p", { class: "hint" }, `${countOf(others, "file is", "files are")} left out: not a picture.`) : null,
     el("div", { class: "previews" }, ...previews, more > 0 ? el("span", { class: "hint" }, `and ${more} more`) : null),
-    files.length > 0 ? el("label", { class: "field" }, el("span", {}, "Label (optional), for all of them"), label) : null,
+    files.length > 0 ? el("label", { class: "field" }, el("span", {}, files.length === 1 ? "Label (optional)" : "Label (optional), for all of them"), label) : null,
     el("datalist", { id: "add-labels" }, ...page.about.labels.slice(0, 200).map(({ label: one }) => el("option", { value: one ?? "" }, labelText(one)))),
     el("p", { class: "sheet-actions" }, close("Cancel"),
       files.length > 0 ? el("button", { type: "button", class: "primary", onclick: () => send(files, {}) }, "Add") : null),

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { pictureOf, seenPart, slot, takePhoto } from "./choose.js";
 import { fileName, figure, png, save } from "./download.js";
-import { delayed, el, latest, rules } from "./elements.js";
+import { countOf, delayed, el, latest, rules } from "./elements.js";
 import { drawMatch } from "./match_view.js";
 
 const MOST_TERMS = 12;
@@ -16,12 +16,29 @@ const shortLambda = (lambda) => Number(lambda.toPrecision(3));
 
 const four = (value) => value.toFixed(4);
 
-// score = contributions of the strongest pairs + the rest; total = cosine + score.
-function sum(explanation, arrows) {
-  const count = explanation.plan.length * explanation.plan[0].length;
-  const terms = explanation.pairs.slice(0, Math.min(arrows, MOST_TERMS));
-  const rest = explanation.score - terms.reduce((all, pair) => all + pair.contribution, 0);
-  const cell = (index, cols) => `(${Math.floor(index / cols)},${index % cols})`;
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+// What the drawing shows, as terms of the sum: [words, formula, value].
+function regionTerms({ regions, scattered }, weak) {
+  const cells = (list) => countOf(list.length, "cell");
+  return [...regions.map((region, k) => [[el("span", { class: `swatch ${weak ? "match-faint" : `match-arrow-${k}`}`, "aria-hidden": "true" }),
+                                          `region ${k + 1}: ${cells(region.source)} → ${cells(region.target)}`],
+                                         `${percent(region.share)}, mean similarity ${region.similarity.toFixed(2)}`, region.contribution]),
+          ["scattered over other pairs", "", scattered]];
+}
+
+function pairTerms({ plan, pairs, score, cols_source: cols, cols_target: colsTarget }, arrows) {
+  const count = plan.length * plan[0].length;
+  const cell = (index, width) => `(${Math.floor(index / width)},${index % width})`;
+  const shown = pairs.slice(0, Math.min(arrows, MOST_TERMS));
+  return [...shown.map((pair) => [`${cell(pair.source, cols)} → ${cell(pair.target, colsTarget)}`,
+                                  `${pair.amplified.toFixed(2)} × ${pair.similarity.toFixed(3)} / ${count}`, pair.contribution]),
+          [`the other ${count - shown.length} pairs`, "", shown.reduce((rest, pair) => rest - pair.contribution, score)]];
+}
+
+// score = contributions of the regions, or of the strongest pairs, + the rest; total = cosine + score.
+function sum(explanation, { arrows, regions }, weak) {
+  const whole = regions && explanation.regions.length > 0;
   const row = (words, formula, value, kind = "") =>
     el("tr", { class: kind }, el("td", {}, words), el("td", { class: "formula" }, formula), el("td", { class: "number" }, value));
   const notes = [];
@@ -31,11 +48,10 @@ function sum(explanation, arrows) {
   return el("section", { class: "sum", "aria-label": "The sum" },
     el("h2", {}, "The sum"),
     el("table", {},
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "parts, (row,column)"), el("th", { scope: "col" }, "flow × similarity"), el("th", { scope: "col" }, "adds"))),
+      el("thead", {}, el("tr", {}, ...(whole ? ["parts", "share of the structural similarity", "adds"] : ["parts, (row,column)", "flow × similarity", "adds"])
+        .map((title) => el("th", { scope: "col" }, title)))),
       el("tbody", {},
-        ...terms.map((pair) => row(`${cell(pair.source, explanation.cols_source)} → ${cell(pair.target, explanation.cols_target)}`,
-                                   `${pair.amplified.toFixed(2)} × ${pair.similarity.toFixed(3)} / ${count}`, four(pair.contribution))),
-        row(`the other ${count - terms.length} pairs`, "", four(rest)),
+        ...(whole ? regionTerms(explanation, weak) : pairTerms(explanation, arrows)).map(([words, formula, value]) => row(words, formula, four(value))),
         row("structural similarity", "the sum", four(explanation.score), "line score-row"),
         row("cosine of the whole pictures", "", four(explanation.cosine), "cosine-row"),
         row("total", "what search ranks by", four(explanation.total), "line total-row"))),
@@ -96,9 +112,9 @@ export async function compareView(page) {
   const draw = (explanation, [from, to]) => {
     const view = drawMatch(holder, explanation, { sourceImage: from.address, targetImage: to.address, sourceName: source.name,
                                                   targetName: target.name, ...viewOf(state),
-                                                  changed: (now) => { page.note(stateOf(now)); write(now.arrows); } });
-    const write = (arrows) => sums.replaceChildren(sum(explanation, arrows));
-    write(view.state().arrows);
+                                                  changed: (now) => { page.note(stateOf(now)); write(now); } });
+    const write = (shown) => sums.replaceChildren(sum(explanation, shown, view.evidence.kind === "weak"));
+    write(view.state());
     const small = [[source, from], [target, to]].filter(([, picture]) => !picture.original).map(([{ name }]) => name);
     note.hidden = small.length === 0;
     note.textContent = `Shown from the thumbnail, as the photo itself cannot be read here: ${small.join(", ")}.`;

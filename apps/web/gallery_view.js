@@ -81,10 +81,13 @@ export async function galleryView(page) {
     return []; // the other address is drawn
   }
   const go = (changes) => page.go({ ...changes, offset: undefined });
+  // A label that the last image has lost is still what is shown.
+  const known = about.labels.some(({ label }) => String(label ?? "") === state.label);
+  const offered = known || state.label === undefined ? about.labels : [...about.labels, { label: state.label, count: 0 }];
   const labels = el("select", { name: "label", onchange: () => go({ label: labels.value === "*" ? undefined : labels.value }) },
     el("option", { value: "*" }, `all ${countOf(about.items, "image")}`),
-    ...about.labels.map(({ label, count }) => el("option", { value: label ?? "", selected: String(label ?? "") === state.label },
-                                                 `${labelText(label)} (${count})`)));
+    ...offered.map(({ label, count }) => el("option", { value: label ?? "", selected: String(label ?? "") === state.label },
+                                            `${labelText(label)} (${count})`)));
   const name = el("input", { type: "search", name: "path", value: state.path ?? "", placeholder: "part of a file name",
                              oninput: delayed(250, () => {
                                name.defaultValue = name.value; // acted on: going back does not keep it

@@ -306,20 +306,22 @@ class MatchView {
     this.drawing.classList.toggle("match-without-frames", !this.frames.checked);
     for (const grid of [this.source, this.target]) for (const cover of grid.covers) cover.classList.remove("match-chosen");
     if (at) this.maskOfCell(at, shown);
-    else this.maskOfWeights();
+    else this.maskOfWeights(regions ? null : 1); // regions have frames of their own
     this.drawArrows(at ? shown.slice(0, 3) : shown);
     this.tell(at, shown);
   }
 
-  maskOfWeights() {
+  // line: the weight above which parts are outlined; null: none are.
+  maskOfWeights(line) {
     const on = this.heat.checked;
     // In units of the average weight, for both images the same: the scale is one.
     const relative = (grid) => grid.weights.map((weight) => weight * grid.weights.length);
     const [source, target] = [relative(this.source), relative(this.target)];
     const most = Math.max(1.5, ...source, ...target);
-    this.source.mask(on ? source : null, most, 1);
-    this.target.mask(on ? target : null, most, 1);
-    this.drawScale(on ? { most, text: (value) => `${short(value)} ×`, line: 1, title: "weight of a part; outlined: above the average (1 ×)" } : null);
+    this.source.mask(on ? source : null, most, line);
+    this.target.mask(on ? target : null, most, line);
+    this.drawScale(on ? { most, text: (value) => `${short(value)} ×`, line: 1,
+                          title: `weight of a part${line === null ? " (average: 1 ×)" : "; outlined: above the average (1 ×)"}` } : null);
   }
 
   maskOfCell(at, shown) {
@@ -445,7 +447,8 @@ class MatchView {
                                 `adds ${sum.toFixed(4)} (${percent(share)} of the score).`);
     } else {
       this.judge(shown, share);
-      html(this.words, "p", "match-measure-note", "Point at a part, or tap it, to see where its mass goes.");
+      html(this.words, "p", "match-measure-note", "Point at a part, or tap it, to see where its mass goes" +
+                                                  (shown[0]?.region ? "; at a share, to see its region alone." : "."));
     }
     if (shown[0]?.region) return this.tellRegions(shown);
     this.table(["source (row,column)", "target", `[flow, 1 = even] × [similarity] / ${count}`, "adds", "share"],

@@ -89,9 +89,25 @@ function summaryOf(found, state) {
          `${only.length > 0 ? `, only ${only.join(" and ")}` : ""}, in ${seconds.toFixed(1)} ms`;
 }
 
-function welcome(about) {
+const SAMPLES = 6;
+
+// Some images of the gallery, evenly spaced: a first click without a photo at hand.
+async function samples(page) {
+  const { items } = page.about;
+  const count = Math.min(SAMPLES, items);
+  const asked = Array.from({ length: count }, (_, k) => api.items({ offset: Math.floor(k * items / count), limit: 1 }, page.signal));
+  const found = (await Promise.all(asked)).flatMap((answer) => answer.items);
+  return el("ul", { class: "samples", "aria-label": "Images to begin with" }, ...found.map((item) => el("li", {},
+    el("a", { href: page.address("search", { id: item.id }), title: shortPath(item.path), "aria-label": `Search with ${shortPath(item.path)}` },
+       thumbnailOf(item.id, shortPath(item.path))))));
+}
+
+function welcome(about, pictures) {
+  if (about.items === 0) {
+    return el("section", { class: "welcome" }, el("p", {}, "This gallery is empty. Its photos are added on the gallery's page, or with diml index add."));
+  }
   return el("section", { class: "welcome" },
-    el("p", {}, about.photos ? "Drop a photo anywhere, or pick an image from the gallery." : "Pick an image from the gallery."),
+    el("p", {}, about.photos ? "Drop a photo anywhere, or begin with one of these." : "Begin with one of these images."), pictures,
     el("p", { class: "hint" }, "You see the images that resemble it most. For each of them, “Why?” shows which parts of the two " +
                                "match, and how much each pair of parts adds to the score."));
 }
@@ -150,13 +166,14 @@ export async function searchView(page) {
   run();
   if (trouble) page.tell(trouble);
   return [
-    el("section", { class: "panel" },
+    el("section", { class: "panel query" },
       slot({ title: "Query", picture: query, photos: about.photos, galleryLink: page.address("gallery", {}), change: choose,
              tell: page.tell }),
-      el("div", { class: "controls" },
-        range("top", 1, 60, "hits"), range("rerank", 0, Math.min(500, about.limits.hits), "candidates re-ranked"),
-        control("marginals", marginals)),
-      filterBox(about, state, (edit) => page.go(edit))),
-    query ? results : welcome(about),
+      el("div", { class: "query-settings" },
+        el("div", { class: "controls" },
+          range("top", 1, 60, "hits"), range("rerank", 0, Math.min(500, about.limits.hits), "candidates re-ranked"),
+          control("marginals", marginals)),
+        filterBox(about, state, (edit) => page.go(edit)))),
+    query ? results : welcome(about, await samples(page).catch(() => null)),
   ];
 }

@@ -141,11 +141,33 @@ onBoth("the first view has regions, the share they cover and a scale; the slider
   const verdict = page.locator(".match-verdict");
   assert.match(await verdict.textContent(), new RegExp(`${why.regions.length} regions carry ${of(why.regions)} %`));
   assert.match(await page.locator(".match-scale").textContent(), /weight of a part.*0.*×/);
-  assert.ok(await page.locator(".match-contour").first().getAttribute("d"));
+  // The sum has the terms that are drawn, each with the colour of its arrow.
+  const colour = (locator, name) => locator.evaluateAll((all, what) => all.map((one) => getComputedStyle(one)[what]), name);
+  assert.equal(await page.locator(".sum tbody tr").count(), why.regions.length + 4);
+  assert.deepEqual(await colour(page.locator(".sum .swatch"), "backgroundColor"),
+                   (await colour(page.locator(".match-label"), "stroke")).reverse()); // the strongest is drawn last
+  // Parts above the average have an outline where no frame of a region is.
+  const outline = () => page.locator(".match-contour").first().getAttribute("d");
+  assert.equal(await outline(), "");
   await page.locator(".match-controls input[type=range]").fill("6");
   assert.equal(await arrows(page), 6);
+  assert.ok(await outline());
+  assert.equal(await page.locator(".sum tbody tr").count(), 6 + 4);
   assert.match(await verdict.textContent(), new RegExp(`6 arrows carry ${of(why.pairs.slice(0, 6))} %`));
 });
+
+test("pointing at a share shows its region alone", () => visit({}, "#/compare?a=17&b=20", async (page) => {
+  await page.locator(".match-label").first().waitFor();
+  const opacities = () => page.locator(".match-arrow").evaluateAll((all) => all.map((one) => Number(getComputedStyle(one).opacity)));
+  await away(page);
+  assert.deepEqual([...new Set(await opacities())], [1]);
+  await page.locator(".match-label").nth(2).hover();
+  const seen = await opacities();
+  assert.equal(seen[2], 1);
+  assert.ok(seen.every((opacity, k) => k === 2 || opacity < 0.2), String(seen));
+  await away(page);
+  assert.deepEqual([...new Set(await opacities())], [1]);
+}));
 
 onBoth("no frame of a region hides another", "#/compare?a=17&b=20", async (page) => {
   await page.locator(".match-frame").first().waitFor();

@@ -11,6 +11,9 @@ const looks = { "desktop": {}, "phone": phone, "dark": { colorScheme: "dark" }, 
 // On the page as it is now: what cannot be read, reached or named; nothing wider than the window.
 async function expectReadable(page, settings, what) {
   assert.deepEqual((await page.evaluate(faultsOfAccess)).slice(0, 10), [], what);
+  const overfull = () => [...document.querySelectorAll(".panel, .pair, .card, dialog[open]")]
+    .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => `${box.className}: ${box.scrollWidth} pixels in ${box.clientWidth}`);
+  assert.deepEqual(await page.evaluate(overfull), [], what);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   const window = settings.viewport?.width ?? 1280;
   assert.ok(wide <= window, `${what} is ${wide} pixels wide in a window of ${window}`);

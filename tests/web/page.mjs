@@ -31,6 +31,7 @@ export function startBrowser() {
 export async function visitor(browser, address, settings = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, acceptDownloads: true, ...settings });
   const page = await context.newPage();
+  page.setDefaultTimeout(120_000); // a busy machine is no fault of the page
   // How many times slower than this machine: races show on slow ones.
   const rate = Number(process.env.DIML_PAGE_SLOWER ?? 1);
   if (rate > 1) await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate });

@@ -38,6 +38,17 @@ onBoth("from the gallery to a search to a comparison, by clicks", "", async (pag
   assert.match(page.url(), new RegExp(`a=${id}&b=${found.hits[0].id}`));
 });
 
+onBoth("the first view has images to begin with", "", async (page) => {
+  const shown = page.locator(".samples a");
+  await shown.nth(5).waitFor();
+  assert.equal(await shown.count(), 6);
+  const titles = await shown.evaluateAll((all) => all.map((one) => one.title));
+  assert.equal(new Set(titles.map((title) => title.split("/")[0])).size, 6, `they are of one class: ${titles}`);
+  await shown.nth(1).click();
+  await page.locator(".found .card").first().waitFor();
+  assert.equal(await page.locator(".slot .path").textContent(), titles[1]);
+});
+
 onBoth("a photo that is chosen is searched for", "", async (page, look, size) => {
   await page.locator("input[type=file]").setInputFiles(photo());
   await page.locator(".found .card").first().waitFor();

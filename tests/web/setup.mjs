@@ -125,17 +125,20 @@ export async function arrows(page) {
   return page.locator(".match-arrow").count();
 }
 
-// Waits for the numbers of this request: its score, and its strongest pairs of parts. The score alone may be that of the drawing
-// before, as when the two are swapped.
+// Waits for the numbers of this request: its score, and its regions or strongest pairs of parts. The score alone may be that of the
+// drawing before, as when the two are swapped.
 export async function expectExplained(page, wanted) {
   const why = await post(at.server.address, "v1/explain", wanted);
   const cell = (index, cols) => `(${Math.floor(index / cols)},${index % cols})`;
   const pairs = why.pairs.map((pair) => [`${cell(pair.source, why.cols_source)} → ${cell(pair.target, why.cols_target)}`, four(pair.contribution)]);
-  await page.waitForFunction(([score, all]) => {
+  const cells = ({ length }) => `${length} cell${length === 1 ? "" : "s"}`;
+  const regions = why.regions.map((region, k) => [`region ${k + 1}: ${cells(region.source)} → ${cells(region.target)}`, four(region.contribution)]);
+  await page.waitForFunction(([score, pairs, regions]) => {
     if (document.querySelector(".score-row .number")?.textContent !== score || document.querySelector(".match-holder.waiting")) return false;
     const rows = [...document.querySelectorAll(".sum tbody tr")].map(({ cells }) => [cells[0].textContent, cells[2].textContent]);
-    return JSON.stringify(rows.slice(0, -4)) === JSON.stringify(all.slice(0, rows.length - 4));
-  }, [four(why.score), pairs]);
+    const all = rows[0]?.[0].startsWith("region") ? regions : pairs;
+    return rows.length > 4 && JSON.stringify(rows.slice(0, -4)) === JSON.stringify(all.slice(0, rows.length - 4));
+  }, [four(why.score), pairs, regions]);
   const measure = (name) => page.locator(`[data-measure=${name}] dd`).first().textContent();
   assert.deepEqual([await measure("cosine"), await measure("structural")], [four(why.cosine), four(why.score)]);
   assert.doesNotMatch(await page.locator(".match-view").textContent(), /→ structural/); // two measures, not before and after
