@@ -80,6 +80,8 @@ class Embedder:
     def __init__(self, model: PathLike, *, grid: int = 4, pooling: str = "align", projection: bool = True,
                  preprocessing: Optional[Mapping[str, Any]] = None, device: str = "cpu", network: str = "auto",
                  precision: str = "float32", batch: Optional[int] = None) -> None:
+        if not is_path(model):
+            raise TypeError(f"model is {_settings.shown(model)}: a file is wanted, or the name of fetched weights")
         self._shared = _diml.open_embedder(network_settings(
             model, grid=grid, pooling=pooling, projection=projection, preprocessing=preprocessing, device=device,
             network=network, precision=precision, batch=batch))
@@ -106,7 +108,7 @@ class Embedder:
                 paths = [os.fspath(path) for path in given]
                 cells, vectors, rows, why = self._shared.embed_files(paths, orientation, bad == "skip", report)
                 found = Embeddings((cells[:len(rows)], vectors[:len(rows)]))
-                found.rows, found.bad = rows, why
+                found.rows, found.bad = rows.astype(np.int64), why
                 return found
             found = Embeddings(self._shared.embed_pictures([_pixels(image) for image in given], report))
         found.rows, found.bad = np.arange(len(given)), []
@@ -126,6 +128,9 @@ class Embedder:
     def info(self) -> Dict[str, Any]:
         """The model's file, what runs it, and everything that affects the grids."""
         return dict(self._about)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an embedder is neither pickled nor copied: make one where it is needed")
 
     def __repr__(self) -> str:
         return f"<diml.Embedder {self._about['model']} {self.cells}x{self.dim} {self._about['network']}>"

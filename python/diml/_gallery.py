@@ -61,6 +61,8 @@ class Gallery:
                                             backend)
             if model is not None:
                 self._open.expect_model()
+            if shape is not None:
+                self._expect_shape(*_settings.pair(shape, "shape", "cells of a grid, dimensions"))
         elif shape is not None:
             rows, dim = _settings.pair(shape, "shape", "cells of a grid, dimensions")
             self._open = _diml.create_gallery_of_arrays(self._path, _settings.whole(rows, "shape[0]", 1),
@@ -82,9 +84,20 @@ class Gallery:
                            "shared so: open it in this process")
         return self._open
 
+    def _expect_shape(self, rows: Any, dim: Any) -> None:
+        there = self.info
+        own = there["cells_per_grid"], there["dim"]
+        if (rows, dim) != own:
+            self.close()
+            raise BadInput(f"{self._shown}: the gallery's grids have the shape {own}, not {(rows, dim)}: leave shape out to "
+                           "open it")
+
     def close(self) -> None:
         """Leaves the files to others; `with` does so at its end."""
         self._open = None
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self._shown}: a gallery is neither pickled nor copied: open it again where it is needed")
 
     def __enter__(self) -> "Gallery":
         return self
@@ -296,7 +309,7 @@ class Gallery:
         if cells.dtype.kind in "iu" and cells.ndim == 1:
             return False, "ids", cells.tolist()
         if cells.ndim == 2:
-            return True, "grids", _inputs.one_grid(cells, vectors)[0]
+            return True, "grids", _inputs.one_grid(cells, vectors, "the query")[0]
         return False, "grids", _inputs.grids(cells, vectors)
 
     def explain(self, source: Any, target: Any, out: Optional[PathLike] = None, *,

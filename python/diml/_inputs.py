@@ -1,5 +1,6 @@
 """From what people have (arrays, lists of arrays, tensors) to grids, and back to the same kind."""
 
+import functools
 import sys
 import warnings
 from typing import Any, Callable, Optional, Tuple
@@ -73,6 +74,8 @@ def as_numpy(x: Any) -> Any:
     """An array of x. A tensor on a GPU is copied to the host; bfloat16 becomes float32."""
     x = adopted(x)
     if isinstance(x, np.ndarray):
+        if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+            raise BadInput("an array has masked values: fill them, or leave them out")
         # ml_dtypes adds bfloat16 to NumPy; it is known by its name alone.
         return from_bfloat16(x.view(np.uint16)) if x.dtype.kind == "V" and x.dtype.name == "bfloat16" else x
     if not is_tensor(x):
@@ -88,12 +91,15 @@ def kind_of(*inputs: Any) -> Optional[Callable[[Any], Any]]:
     for x in inputs:
         first = _first(x)
         if is_tensor(first):
-            device, torch = first.device, sys.modules["torch"]
-            return lambda result: (result if is_tensor(result) else torch.from_numpy(result)).to(device)
+            return functools.partial(_on_device, first.device)
         if _is_foreign(first):
             namespace = getattr(first, "__array_namespace__", None)
             return namespace().from_dlpack if namespace is not None else None
     return None
+
+
+def _on_device(device: Any, result: Any) -> Any:
+    return (result if is_tensor(result) else sys.modules["torch"].from_numpy(result)).to(device)
 
 
 def like(result: Any, *inputs: Any) -> Any:
@@ -122,6 +128,13 @@ _AXES = {"nchw": "[images, dimensions, rows, columns]", "nhwc": "[images, rows, 
 _TURN = "if it is [images, dimensions, cells], transpose it with .transpose(0, 2, 1)"
 
 
+def warn_if_turned(shape: Tuple[int, ...], name: str, settles: str) -> None:
+    """Says how cells [N, R, D] are read where R > D, which may be the other way round. settles: what says that it is not."""
+    if shape[1] > shape[2]:
+        warnings.warn(f"{name}: {list(shape)} is read as [images, cells, dimensions]: {shape[1]} cells of {shape[2]} "
+                      f"dimensions; {_TURN}; {settles}", stacklevel=4)
+
+
 def cells_of(x: GridsLike, layout: str, vectors: ArrayLike, name: str) -> Tuple[Any, str]:
     """Cells [N, R, D] of an array, a tensor, or of maps of features with four axes, and how they lay; lists as they are.
 
@@ -144,9 +157,8 @@ def cells_of(x: GridsLike, layout: str, vectors: ArrayLike, name: str) -> Tuple[
         if cells != dim and known is not None and tuple(known) == (size, cells):
             raise BadInput(f"{name} is {list(x.shape)}, and the globals have {cells} dimensions: it looks like [images, "
                            "dimensions, cells], transpose it with .transpose(0, 2, 1)")
-        if layout == "auto" and vectors is None and cells > dim:
-            warnings.warn(f"{name}: {list(x.shape)} is read as [images, cells, dimensions]: {cells} cells of {dim} "
-                          f"dimensions; {_TURN}; layout='nrd' says that it is not", stacklevel=3)
+        if layout == "auto" and vectors is None:
+            warn_if_turned(tuple(x.shape), name, "layout='nrd' says that it is not")
         return x, layout
     if layout == "nrd":
         raise BadInput(f"{name} is {list(x.shape)}: the layout nrd has three axes, [images, cells, dimensions]")
@@ -185,15 +197,27 @@ def grids(cells: GridsLike, global_vectors: ArrayLike = None, any_length: bool =
     return _diml.grids_of_array(as_numpy(cells), global_vectors, any_length)
 
 
-def one_grid(cells: ArrayLike, global_vector: ArrayLike = None) -> Tuple[_diml.Grids, Optional[Tuple[int, int]]]:
+def one_grid(cells: ArrayLike, global_vector: ArrayLike = None,
+             name: str = "cells") -> Tuple[_diml.Grids, Optional[Tuple[int, int]]]:
     """One grid of [R, D] or [rows, cols, D], and its shape (rows, cols) where that is known."""
     if type(cells) is not np.ndarray or cells.dtype != np.float32:
         cells = np.asarray(as_numpy(cells))
-    shape = None
-    if cells.ndim == 3:
-        shape = (cells.shape[0], cells.shape[1])
-        cells = cells.reshape(-1, cells.shape[2])
-    return _diml.one_grid(cells, None if global_vector is None else as_numpy(global_vector)), shape
+    shape, given = None, cells.shape
+    if len(given) == 3:
+        shape = given[:2]
+        cells = cells.reshape(-1, given[2])
+    if global_vector is not None:
+        return _diml.one_grid(cells, as_numpy(global_vector), name), shape
+    made = _diml.one_grid(cells, None, name)
+    if shape is None:
+        if given[0] > given[1]:
+            warnings.warn(f"{name}: {list(given)} is read as {given[0]} cells of {given[1]} dimensions; if it is "
+                          "[dimensions, cells], transpose it with .T; its global, or [rows, columns, dimensions], says that "
+                          "it is not", stacklevel=3)
+    elif given[1] == given[2] != given[0]:
+        warnings.warn(f"{name}: {list(given)} is read as [rows, columns, dimensions]; if it is [dimensions, rows, columns], "
+                      "transpose it with .transpose(1, 2, 0); its global says that it is not", stacklevel=3)
+    return made, shape
 
 
 def shape_of_cells(count: int) -> Tuple[int, int]:
@@ -226,8 +250,10 @@ def pixels_of(image: Any) -> "Optional[np.ndarray[Any, Any]]":
         if not hasattr(image, "__array_interface__"):
             return None
         image = np.asarray(image.convert("RGB") if hasattr(image, "convert") else image)
-    if image.dtype != np.uint8 or image.ndim != 3:
-        raise TypeError(f"a picture is {image.dtype} {list(image.shape)}: uint8 [height, width, 3] is wanted")
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
+        turned = image.ndim == 3 and image.shape[0] == 3 != image.shape[2]
+        raise TypeError(f"a picture is {image.dtype} {list(image.shape)}: uint8 [height, width, 3] is wanted" +
+                        ("; transpose it with .transpose(1, 2, 0)" if turned else ""))
     return image
 
 

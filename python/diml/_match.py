@@ -12,6 +12,7 @@ from ._errors import BadInput
 from ._typing import ArrayLike, PathLike
 
 Shape = Tuple[int, int]
+_ENDINGS = ("html", "svg", "png", "pdf", "json")
 
 
 class Match:
@@ -104,16 +105,19 @@ class Match:
         """
         path = os.fspath(path)
         images = None if images is None else _settings.pair(images, "images", "of the source, of the target")
-        names = None if names is None else _settings.pair(names, "names", "of the source, of the target")
-        figure = self._figure(os.path.splitext(path)[1].lower().lstrip("."), images, names)
+        if names is not None:
+            first, second = _settings.pair(names, "names", "of the source, of the target")
+            names = _settings.word(first, "names[0]"), _settings.word(second, "names[1]")
+        ending = os.path.splitext(path)[1].lower().lstrip(".")
+        if ending not in _ENDINGS:
+            raise BadInput(f"{path}: explain writes .html, .svg, .png, .pdf or .json")
+        figure = self._figure(ending, images, names)
         with open(path, "wb") as file:
             file.write(figure if isinstance(figure, bytes) else figure.encode())
         return figure
 
     def _figure(self, ending: str, images: Optional[Tuple[Any, Any]] = None,
                 names: Optional[Tuple[str, str]] = None) -> Union[str, bytes]:
-        if ending not in ("html", "svg", "png", "pdf", "json"):
-            raise BadInput(f"'.{ending}': explain writes .html, .svg, .png, .pdf or .json")
         shapes = self.shapes
         source, target = (_inputs.picture(i, s) for i, s in zip(images or self._pictures, shapes))
         figure = _diml.figure(self._found, ending, *shapes, source, target, tuple(names or self._names))
@@ -153,8 +157,8 @@ def match(a: ArrayLike, b: ArrayLike, *, globals: Tuple[ArrayLike, ArrayLike] = 
     True
     """
     of_source, of_target = _settings.both(globals)
-    source, source_shape = _inputs.one_grid(a, of_source)
-    target, target_shape = _inputs.one_grid(b, of_target)
+    source, source_shape = _inputs.one_grid(a, of_source, "a")
+    target, target_shape = _inputs.one_grid(b, of_target, "b")
     try:
         pair = _diml.match_pair(source, target, backend, marginals, lambda_, tolerance, max_iterations)
     except TypeError:

@@ -15,6 +15,7 @@ class StructuralKNeighbors:
 
     n_neighbors: k. rerank: candidates by the cosine of the globals that are matched structurally; 0 for none.
     X: grids [N, R, D], or a list of [R_i, D]; y: labels [N], numbers or words. Globals are the means of the cells.
+    layout: of maps of features, as for similarity(). Tensors on a GPU are compared there; their votes are counted here.
 
     >>> import numpy as np, diml
     >>> rng = np.random.default_rng(0)
@@ -31,11 +32,12 @@ class StructuralKNeighbors:
 
     _estimator_type = "classifier"
     _names = ("n_neighbors", "rerank", "weights", "marginals", "lambda_", "tolerance", "max_iterations", "backend",
-              "progress")
+              "layout", "progress")
 
     def __init__(self, n_neighbors: int = 5, *, rerank: int = 100, weights: Tuple[float, float] = (1.0, 1.0),
                  marginals: str = "cross_correlation", lambda_: float = 0.05, tolerance: float = 1e-4,
-                 max_iterations: int = 1000, backend: str = "auto", progress: ProgressLike = None) -> None:
+                 max_iterations: int = 1000, backend: str = "auto", layout: str = "auto",
+                 progress: ProgressLike = None) -> None:
         self.n_neighbors = n_neighbors
         self.rerank = rerank
         self.weights = weights
@@ -44,6 +46,7 @@ class StructuralKNeighbors:
         self.tolerance = tolerance
         self.max_iterations = max_iterations
         self.backend = backend
+        self.layout = layout
         self.progress = progress
 
     def get_params(self, deep: bool = True) -> Dict[str, Any]:
@@ -72,8 +75,15 @@ class StructuralKNeighbors:
     def fit(self, X: GridsLike, y: ArrayLike) -> "StructuralKNeighbors":
         """Remembers the grids and their labels."""
         labels = np.asarray(_inputs.as_numpy(y))
-        grids = _inputs.grids(X)
         self._kind, self._kind_of_labels = _inputs.kind_of(X), _inputs.kind_of(y)
+        X = _inputs.cells_of(X, self.layout, None, "X")[0]
+        self._on_gpu = _inputs.on_gpu(X)
+        grids: Any
+        if self._on_gpu:
+            from . import _tensor_search
+            grids = _tensor_search.Gallery(X, None)
+        else:
+            grids = _inputs.grids(X)
         if labels.ndim != 1 or len(labels) != len(grids):
             raise BadInput(f"y is {list(labels.shape)}: one label for each of {len(grids)} grids is wanted")
         self.classes_, self._y = np.unique(labels, return_inverse=True)
@@ -94,17 +104,22 @@ class StructuralKNeighbors:
         return (distances, ids) if return_distance else ids
 
     def _nearest(self, X: GridsLike, n_neighbors: Optional[int] = None) -> Tuple[Any, Any]:
-        """kneighbors() of NumPy's kind."""
+        """kneighbors() of NumPy's kind, or of tensors where the remembered grids are on a GPU."""
         self._expect_fit()
         k = _settings.whole(self.n_neighbors if n_neighbors is None else n_neighbors, "n_neighbors")
         rerank = _settings.whole(self.rerank, "rerank", 0)
         own = X is None
         if not 1 <= k <= self.n_samples_fit_ - own:
             raise BadInput(f"n_neighbors is {k}: 1 to {self.n_samples_fit_ - own} of the remembered grids are possible")
-        queries = self._grids if own else _inputs.grids(X)
         depth = max(rerank, k)
         how = (_settings.weights(self.weights), "structural", self.backend,
                _settings.params(self.marginals, self.lambda_, self.tolerance, self.max_iterations))
+        best = sum(self.weights) if rerank > 0 else 1.0
+        X = None if own else _inputs.cells_of(X, self.layout, None, "X")[0]
+        if self._on_gpu:
+            scores, ids = self._nearest_tensors(X, k, depth if rerank > 0 else 0, *how)
+            return (best - scores).clamp_min(0), ids
+        queries = self._grids if own else _inputs.grids(X)
         with reporting(self.progress, "kneighbors") as report:
             wanted = min(depth + own, self.n_samples_fit_)
             scores, ids = _diml.search(queries, self._grids, None, wanted, 0, wanted, *how, None)
@@ -112,9 +127,17 @@ class StructuralKNeighbors:
                 scores, ids = _without_own(scores, ids)
             if rerank > 0:
                 scores, ids = _diml.search(queries, self._grids, np.ascontiguousarray(ids), 0, 0, k, *how, report)
-        best = sum(self.weights) if rerank > 0 else 1.0
         distances = np.maximum(np.float32(best) - scores[:, :k], 0)
         return distances, np.ascontiguousarray(ids[:, :k])
+
+    def _nearest_tensors(self, X: Any, k: int, depth: int, weights: Tuple[float, float], score: str, backend: str,
+                         params: Any) -> Tuple[Any, Any]:
+        from . import _tensor_search
+
+        if X is not None and not _inputs.on_gpu(X):
+            raise BadInput("the remembered grids and these are in different memory: move both to one device")
+        with reporting(self.progress, "kneighbors") as report:
+            return self._grids.search(X, None, k, depth, _tensor_search.How(weights, score, params, backend), report)
 
     def predict_proba(self, X: GridsLike = None) -> Any:
         """Shares of the neighbours' votes: float64 [Q, classes], in the order of classes_. Of the kind of X."""
@@ -123,7 +146,7 @@ class StructuralKNeighbors:
         return shares if made is None else made(shares)
 
     def _shares(self, X: GridsLike) -> Any:
-        nearest = self._nearest(X)[1]
+        nearest = _inputs.as_numpy(self._nearest(X)[1])
         votes = self._y[nearest]
         counts = np.stack([(votes == c).sum(axis=1) for c in range(len(self.classes_))], axis=1)
         return counts / votes.shape[1]

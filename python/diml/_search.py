@@ -157,6 +157,8 @@ class Retriever:
 def _numbered(labels: ArrayLike) -> "Tuple[np.ndarray[Any, Any], Optional[List[str]]]":
     """int64 labels, and the words that they number where words were given; -1 is no label."""
     given = np.asarray(_inputs.as_numpy(labels))
+    if given.dtype.kind in "US" and isinstance(labels, (list, tuple)):
+        given = np.array(labels, dtype=object)  # NumPy makes words of what stands beside words: "nan", "1"
     if given.dtype.kind in "OT":  # what pandas keeps words in, and whole numbers with gaps
         given = _of_objects(given)
     if given.dtype.kind not in "US":
@@ -214,7 +216,9 @@ def evaluate(cells: GridsLike, globals: ArrayLike = None, labels: ArrayLike = No
     ([0, 5], 6)
     """
     if labels is None:
-        raise TypeError("evaluate needs labels: one for each image")
+        taken = globals is not None and np.ndim(_inputs.as_numpy(globals)) == 1
+        raise TypeError("evaluate needs labels: one for each image" +
+                        ("; the second argument is globals: evaluate(cells, labels=labels)" if taken else ""))
     values, names = _numbered(labels)
     if values.ndim != 1:
         raise _errors.BadInput("labels is [images]: one label for each image")

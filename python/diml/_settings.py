@@ -2,10 +2,14 @@
 
 import operator
 import reprlib
+import sys
 from typing import Any, List, Optional, Tuple
 
 from . import _diml
 from ._errors import BadInput
+
+
+_MOST_INT = 2**31 - 1  # the library knows a smaller limit, and says it
 
 
 def shown(value: Any) -> str:
@@ -31,6 +35,8 @@ def whole(value: Any, name: str, least: Optional[int] = None) -> int:
         raise TypeError(f"{name} is {shown(value)}: a whole number is wanted") from None
     if least is not None and found < least:
         raise BadInput(f"{name} is {found}: {least} or more is wanted")
+    if abs(found) > sys.maxsize:
+        raise BadInput(f"{name} is {found}: at most {sys.maxsize} is possible")
     return found
 
 
@@ -64,7 +70,7 @@ def weights(value: Any) -> Tuple[float, float]:
 def params(marginals: str, lambda_: float, tolerance: float, max_iterations: int) -> _diml.MatchParams:
     """How pairs are matched."""
     return _diml.MatchParams(word(marginals, "marginals"), number(lambda_, "lambda_"), number(tolerance, "tolerance"),
-                             whole(max_iterations, "max_iterations"))
+                             max(0, min(whole(max_iterations, "max_iterations"), _MOST_INT)))
 
 
 def depths(rerank: Any, size: int) -> List[int]:

@@ -197,16 +197,20 @@ class Gallery:
         return self.grids.size
 
     def search(self, queries: Any, vectors: Any, k: int, depth: int, how: How, progress: Any) -> Tuple[Tensor, Tensor]:
-        """The k best of each query, `depth` of them re-ranked; the rest have their cosine."""
-        asked = T.Collection(queries, vectors, "queries", how.score == "maxsim")
+        """The k best of each query, `depth` of them re-ranked; the rest have their cosine. queries: None for each grid that
+        is held, among the others."""
+        among_others = queries is None
+        asked = self.grids if among_others else T.Collection(queries, vectors, "queries", how.score == "maxsim")
         _expect(asked, self.grids, how.score)
-        listed = min(max(k, depth), len(self))
+        listed = min(max(k, depth), len(self) - among_others)
         head = min(depth, listed)
         own = asked.globals()
         parts = []
         rows = max(1, _PAIRS_AT_ONCE // listed)
         for first in _reporting(range(0, asked.size, rows), asked.size * head, progress, rows * head):
-            cosines, ids = _nearest(own[first:first + rows], self._globals, listed)
+            some = own[first:first + rows]
+            itself = torch.arange(first, first + len(some), device=some.device) if among_others else None
+            cosines, ids = _nearest(some, self._globals, listed, itself)
             structural = _head_scores(asked, self.grids, ids[:, :head], first, how.score, how.params, how.backend)
             scores, order = _reordered(how.total(cosines[:, :head], structural), ids[:, :head])
             parts.append((torch.cat([scores, cosines[:, head:]], 1), torch.cat([order, ids[:, head:]], 1)))

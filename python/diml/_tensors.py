@@ -33,8 +33,8 @@ class Grids(NamedTuple):
                                  self.globals.data_ptr())
 
 
-def unit(vectors: Tensor) -> Tensor:
-    """Vectors [..., D] of length 1, of the same type; zero vectors stay. The tensor itself where all are that already.
+def unit(vectors: Tensor, name: str = "cells") -> Tensor:
+    """Vectors [N, ..., D] of length 1, of the same type; zero vectors stay. The tensor itself where all are that already.
 
     Raises BadInput on NaN and infinity. On a GPU the host waits once, for one number.
     """
@@ -53,20 +53,26 @@ def unit(vectors: Tensor) -> Tensor:
         finite &= torch.isfinite(norms).all()
         made[first:first + at_once] = some / torch.where(norms > 0.0, norms, torch.ones_like(norms))
     if not bool(finite):
-        raise BadInput("a grid holds NaN or infinity: embed it again")
+        rows = flat.shape[0] // vectors.shape[0]  # of one image
+        first_bad = int(made.isfinite().all(1).logical_not().nonzero()[0]) // rows
+        raise BadInput(f"{name}[{first_bad}]: a grid holds NaN or infinity: embed it again")
     return made.view(vectors.shape)
 
 
 def check_tensor(x: Any, name: str) -> None:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} is a {type(x).__name__}: a tensor is wanted (torch.from_numpy makes one of an array)")
+    if x.device.type not in ("cpu", "cuda"):
+        raise Unsupported(f"{name} is on {x.device}: tensors are matched on the CPU or on an NVIDIA GPU, move it there")
 
 
 def check_cells(cells: Tensor, name: str, any_length: bool = False) -> None:
     """cells: [N, R, D] of a floating type, not empty; any_length: R is not limited."""
     check_tensor(cells, name)
     if cells.dim() != 3:
-        raise BadInput(f"{name} is {list(cells.shape)}: [images, cells, dimensions] is wanted")
+        hint = {2: "; one image is x[None]", 4: "; of a map [images, dimensions, rows, columns] it is "
+                                                "x.flatten(2).transpose(1, 2)"}.get(cells.dim(), "")
+        raise BadInput(f"{name} is {list(cells.shape)}: [images, cells, dimensions] is wanted{hint}")
     if not cells.dtype.is_floating_point:
         raise TypeError(f"{name} has the type {cells.dtype}: floating-point numbers are wanted, convert it with .float()")
     if 0 in cells.shape:
@@ -92,9 +98,9 @@ def grids(cells: Tensor, vectors: Optional[Tensor] = None, name: str = "cells", 
     if vectors is None:
         # As the library does: of the cells as they came, summed in double precision.
         mean = torch.mean(cells.detach(), dim=1, dtype=torch.float64)
-        return Grids(unit(cells), unit(mean.float()))
+        return Grids(unit(cells, name), unit(mean.float(), name))
     check_globals(vectors, cells, name)
-    return Grids(unit(cells), unit(vectors.float()))
+    return Grids(unit(cells, name), unit(vectors.float(), f"the globals of {name}"))
 
 
 def whole_numbers(x: Any, name: str, device: torch.device) -> Tensor:

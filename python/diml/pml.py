@@ -22,7 +22,7 @@ from typing import Any, List, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-from . import _search
+from . import _inputs, _search
 from ._errors import BadInput
 from ._settings import pair, whole
 from ._tensors import check_globals, check_tensor
@@ -41,9 +41,15 @@ def pack(cells: Tensor, globals: Optional[Tensor] = None) -> Tensor:
     torch.Size([2, 136])
     """
     check_tensor(cells, "cells")
+    if cells.dim() == 3 and globals is None:
+        _inputs.warn_if_turned(tuple(cells.shape), "cells", "globals, or a map of four axes, say that it is not")
+    return _packed(cells, globals)
+
+
+def _packed(cells: Tensor, globals: Optional[Tensor]) -> Tensor:
     if cells.dim() == 4:
         cells = cells.flatten(2).transpose(1, 2)
-    if cells.dim() != 3:
+    elif cells.dim() != 3:
         raise BadInput(f"cells is {list(cells.shape)}: [images, cells, dimensions] is wanted, or a map [images, dimensions, "
                        "rows, columns]")
     if globals is not None:
@@ -180,7 +186,7 @@ class StructuralDistance(torch.nn.Module):
         if dim not in (1, -1):
             raise BadInput(f"dim is {dim}: embeddings are [images, width] and are normalised along 1, or their transpose along 0")
         cells, vectors = unpack(_wide(embeddings), self.grid, self.globals)
-        return pack(unit(cells), None if vectors is None else unit(vectors))
+        return _packed(unit(cells), None if vectors is None else unit(vectors))
 
     def maybe_normalize(self, embeddings: Tensor, dim: int = 1) -> Tensor:
         return self.normalize(embeddings, dim) if self.normalize_embeddings else embeddings

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-from . import _settings
+from . import _inputs, _settings
 from . import _tensors as T
 from ._errors import BadInput
 from ._unrolled import cross_correlation, sinkhorn
@@ -184,6 +184,8 @@ class StructuralSimilarity(torch.nn.Module):
             T.check_cells(cells, name)
             if of_cells is not None:
                 T.check_globals(of_cells, cells, name)
+            else:
+                _inputs.warn_if_turned(tuple(cells.shape), name, "globals say that it is not")
         if source.device != target.device or source.shape[2] != target.shape[2]:
             raise BadInput(f"source is {list(source.shape)} on {source.device}, target {list(target.shape)} on "
                            f"{target.device}: one number of dimensions and one device are wanted")

@@ -1,9 +1,9 @@
-"""Trains a small network on the built-in pictures with a loss that compares images part by part.
+"""Trains a small network on the built-in pictures, with a loss of pytorch-metric-learning that compares images part by part, or
+by the cosine of their global vectors as usual ("global").
 
     python3 07_train_on_critters.py [blended|global]
 
-The loss sees diml.pml.StructuralDistance alone: with pytorch-metric-learning installed,
-pytorch_metric_learning.losses.MultiSimilarityLoss(distance=...) takes its place.
+Without pytorch-metric-learning (it is not packaged in Debian) a loss with the same interface and the same values stands for it.
 """
 
 import sys
@@ -14,6 +14,24 @@ from torch import nn
 
 import diml
 import diml.pml
+
+try:
+    from pytorch_metric_learning.losses import MultiSimilarityLoss
+except ImportError:
+    class MultiSimilarityLoss(nn.Module):
+        """As that loss: of a distance it uses the matrix and margin()."""
+
+        def __init__(self, alpha=2.0, beta=50.0, base=0.5, distance=None):
+            super().__init__()
+            self.alpha, self.beta, self.base, self.distance = alpha, beta, base, distance
+
+        def forward(self, embeddings, labels):
+            matrix, nothing = self.distance(embeddings), torch.zeros(len(labels), 1)
+            same = labels[:, None] == labels[None, :]
+            far = self.distance.margin(matrix, self.base).masked_fill(~same, float("-inf")).fill_diagonal_(float("-inf"))
+            near = self.distance.margin(self.base, matrix).masked_fill(same, float("-inf"))
+            return (torch.logsumexp(torch.cat([nothing, self.alpha * far], 1), 1) / self.alpha
+                    + torch.logsumexp(torch.cat([nothing, self.beta * near], 1), 1) / self.beta).mean()
 
 GRID = (4, 4)
 
@@ -33,19 +51,6 @@ class SmallNetwork(nn.Module):
         return diml.pml.pack(cells, cells.mean(1))
 
 
-def multi_similarity(similarities, labels, alpha=2.0, beta=50.0, base=0.5):
-    """The multi-similarity loss (Wang et al., 2019), without its miner, of similarities [N, N]."""
-    same = labels[:, None] == labels[None, :]
-    near = same & ~torch.eye(len(labels), dtype=torch.bool)
-
-    def one_plus(values, mask):
-        values = values.masked_fill(~mask, float("-inf"))
-        return torch.logsumexp(torch.cat([torch.zeros(len(labels), 1), values], 1), 1)
-
-    return (one_plus(-alpha * (similarities - base), near) / alpha
-            + one_plus(beta * (similarities - base), ~same) / beta).mean()
-
-
 def pictures_as_tensors(classes, images_per_class, size, seed=0):
     pictures, labels = diml.critters(classes, images_per_class, size, seed)
     return torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 127.5 - 1.0, torch.from_numpy(labels)
@@ -56,14 +61,13 @@ def train(measure, pictures, labels, epochs=3, seed=0, classes=6, images=4, rate
     torch.manual_seed(seed)
     random = np.random.default_rng(seed)
     network = SmallNetwork()
-    distance = diml.pml.StructuralDistance(GRID, measure=measure)
+    loss_of = MultiSimilarityLoss(distance=diml.pml.StructuralDistance(GRID, measure=measure))
     optimiser = torch.optim.Adam(network.parameters(), lr=rate)
     of_class = [np.flatnonzero(labels.numpy() == label) for label in np.unique(labels)]
     for _ in range(epochs * len(labels) // (classes * images)):
         chosen = random.choice(len(of_class), classes, replace=False)
         batch = np.concatenate([random.choice(of_class[c], images, replace=False) for c in chosen])
-        embeddings = network(pictures[batch])
-        loss = multi_similarity(distance(embeddings), labels[batch])
+        loss = loss_of(network(pictures[batch]), labels[batch])
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

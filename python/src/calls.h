@@ -80,6 +80,10 @@ class Watch {
 MatchParams match_params(const std::string& marginals, double lambda, double tolerance,
                          int max_iterations);
 
+// What pickle keeps of them, and back.
+py::tuple state_of(const MatchParams& params);
+MatchParams params_of(const py::tuple& state);
+
 // The caller holds the GIL, which others may have while it is made: a GPU takes seconds to start.
 std::unique_ptr<Matcher> matcher_for(const std::string& backend);
 

@@ -42,14 +42,18 @@ py::tuple critters(std::size_t classes, std::size_t images_per_class, std::size_
   std::vector<std::int64_t> labels(count);
   {
     const py::gil_scoped_release without_gil;
-    parallel_for(count, 1, threads(), [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        labels[i] = static_cast<std::int64_t>(i / images_per_class);
-        const Critter critter = draw_critter(params, i / images_per_class, i % images_per_class);
-        std::copy(critter.image.pixels.begin(), critter.image.pixels.end(),
-                  pixels + i * size * size * 3);
-      }
-    });
+    parallel_for(
+        count, 1, threads(),
+        [&](std::size_t begin, std::size_t end) {
+          for (std::size_t i = begin; i < end; ++i) {
+            labels[i] = static_cast<std::int64_t>(i / images_per_class);
+            const Critter critter =
+                draw_critter(params, i / images_per_class, i % images_per_class);
+            std::copy(critter.image.pixels.begin(), critter.image.pixels.end(),
+                      pixels + i * size * size * 3);
+          }
+        },
+        ended_by_ctrl_c());
   }
   return py::make_tuple(pictures, array_of(labels));
 }

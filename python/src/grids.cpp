@@ -85,6 +85,17 @@ bool are_surely_unit(std::span<const float> vectors, std::size_t dim) {
   return true;
 }
 
+// Of a grid of any length, the dimensions alone are limited.
+void check_shape(std::size_t cells, std::size_t dim, Lengths lengths, const std::string& name) {
+  try {
+    check_grid_shape(lengths == Lengths::any ? std::min(cells, kMostCells) : cells, dim);
+  } catch (const Error& error) {
+    const bool turned = cells > kMostCells && dim > 0 && dim <= kMostCells;
+    throw with_context(error, name + ": ",
+                       turned ? "; if these are the dimensions, swap the last two axes" : "");
+  }
+}
+
 bool differs(const float* made, std::span<const float> given) {
   return std::memcmp(made, given.data(), given.size_bytes()) != 0;
 }
@@ -92,22 +103,23 @@ bool differs(const float* made, std::span<const float> given) {
 }  // namespace
 
 Grids::Block::Block(const py::object& given_cells, const py::object& given_globals,
-                    std::size_t count, const std::string& name, Lengths lengths) {
+                    std::size_t count, const std::string& argument, Lengths lengths)
+    : name(argument) {
   const FloatArray array = floats_of(given_cells, name);
   const bool one = count == 1;
   if (array.ndim() != (one ? 2 : 3)) {
-    throw Error(
-        name + " is " + shape_text(array) +
-        (one ? ": [cells, dimensions] is wanted" : ": [images, cells, dimensions] is wanted"));
+    throw Error(name + " is " + shape_text(array) +
+                (one ? ": [cells, dimensions] is wanted"
+                 : array.ndim() == 2
+                     ? ": [images, cells, dimensions] is wanted; one image is x[None]"
+                     : ": [images, cells, dimensions] is wanted"));
   }
   const py::ssize_t lead = one ? 0 : 1;
   size = one ? std::size_t{1} : static_cast<std::size_t>(array.shape(0));
   cells_per_grid = static_cast<std::size_t>(array.shape(lead));
   dim = static_cast<std::size_t>(array.shape(lead + 1));
   if (size == 0) throw Error(name + " is empty: at least one image is wanted");
-  // Of a grid of any length, the dimensions alone are limited.
-  check_grid_shape(lengths == Lengths::any ? std::min(cells_per_grid, kMostCells) : cells_per_grid,
-                   dim);
+  check_shape(cells_per_grid, dim, lengths, name);
   kept_cells = array;
   cells = array.data();
   if (given_globals.is_none()) return;
@@ -141,6 +153,10 @@ bool Grids::Block::stay_where_they_are(int threads, const Progress& progress) co
   return stay;
 }
 
+std::string Grids::Block::place_of(std::size_t i) const {
+  return (size == 1 ? name : name + "[" + std::to_string(i) + "]") + ": ";
+}
+
 void Grids::Block::take_means(int threads, const Progress& progress) {
   own_globals.resize(size * dim);
   parallel_for(
@@ -170,6 +186,13 @@ void Grids::Block::normalise(int threads, const Progress& progress) {
     view = {cells, CellType::float32, size, cells_per_grid, dim, own, nullptr};
     return;
   }
+  const auto set_with_place = [&](Normaliser& normalised, std::size_t i) {
+    try {
+      normalised.set(cells_of(i), global_of(i));
+    } catch (const Error& error) {
+      throw with_context(error, place_of(i));
+    }
+  };
   // The library says which grids it would leave unchanged.
   std::vector<std::uint8_t> changes(size);
   std::atomic<std::size_t> changed{0};
@@ -182,7 +205,7 @@ void Grids::Block::normalise(int threads, const Progress& progress) {
         Normaliser normalised(cells_per_grid, dim);
         for (std::size_t i = begin; i < end; ++i) {
           if (changed > most) return;  // all are done again, into the copy
-          normalised.set(cells_of(i), global_of(i));
+          set_with_place(normalised, i);
           changes[i] = differs(normalised.cells(), cells_of(i)) ? 1 : 0;
           changed += changes[i];
           std::copy_n(normalised.global(), dim, &own_globals[i * dim]);
@@ -205,7 +228,7 @@ void Grids::Block::normalise(int threads, const Progress& progress) {
       [&](std::size_t begin, std::size_t end) {
         Normaliser normalised(cells_per_grid, dim);
         for (std::size_t k = begin; k < end; ++k) {
-          normalised.set(cells_of(places[k]), global_of(places[k]));
+          set_with_place(normalised, places[k]);
           std::copy_n(normalised.cells(), of_grid, &own_cells[k * of_grid]);
           std::copy_n(normalised.global(), dim, &own_globals[places[k] * dim]);
         }
@@ -251,23 +274,30 @@ void Grids::take_all(const GridSetView& view) {
   for (std::size_t i = 0; i < view.size; ++i) places_.push_back({0, i});
 }
 
-std::shared_ptr<Grids> Grids::of_one(const py::object& cells, const py::object& global) {
-  const FloatArray values = floats_of(cells, "cells");
+std::shared_ptr<Grids> Grids::of_one(const py::object& cells, const py::object& global,
+                                     const char* name) {
+  const FloatArray values = floats_of(cells, name);
   if (values.ndim() != 2) {
-    throw Error("cells is " + shape_text(values) + ": [cells, dimensions] is wanted");
+    throw Error(name + (" is " + shape_text(values)) + ": [cells, dimensions] is wanted");
   }
+  const auto cells_of_grid = static_cast<std::size_t>(values.shape(0));
   const auto dim = static_cast<std::size_t>(values.shape(1));
-  GridSet set(1, static_cast<std::size_t>(values.shape(0)), dim);
+  check_shape(cells_of_grid, dim, Lengths::of_a_grid, name);
   std::optional<FloatArray> vector;
   if (!global.is_none()) vector = floats_of(global, "globals");
   if (vector && static_cast<std::size_t>(vector->size()) != dim) {
     throw Error("globals is " + shape_text(*vector) + " where [" + std::to_string(dim) +
-                "] is wanted, to go with cells");
+                "] is wanted, to go with " + name);
   }
-  // A copy of one small grid costs less than to find out whether it is needed.
-  set.set(0, {values.data(), static_cast<std::size_t>(values.size())},
-          vector ? std::span(vector->data(), dim) : std::span<const float>());
-  return of_set(std::move(set));
+  try {
+    GridSet set(1, cells_of_grid, dim);
+    // A copy of one small grid costs less than to find out whether it is needed.
+    set.set(0, {values.data(), static_cast<std::size_t>(values.size())},
+            vector ? std::span(vector->data(), dim) : std::span<const float>());
+    return of_set(std::move(set));
+  } catch (const Error& error) {
+    throw with_context(error, std::string(name) + ": ");
+  }
 }
 
 std::shared_ptr<Grids> Grids::of_set(GridSet set) {
@@ -362,42 +392,6 @@ std::size_t Grids::copied_globals() const {
     copied += block.set.size() + (block.own_globals.empty() ? 0 : block.size);
   }
   return copied;
-}
-
-void bind_grids(py::module_& module) {
-  py::class_<Grids, std::shared_ptr<Grids>>(module, "Grids")
-      .def("__len__", &Grids::size)
-      .def_property_readonly("dim", &Grids::dim)
-      .def_property_readonly("copied_cells", &Grids::copied_cells)
-      .def_property_readonly("copied_globals", &Grids::copied_globals)
-      .def("cells_address",
-           [](const Grids& grids, std::size_t i) {
-             if (i >= grids.size()) throw py::index_error();
-             return reinterpret_cast<std::uintptr_t>(grids[i].cells);
-           })
-      .def("global_address", [](const Grids& grids, std::size_t i) {
-        if (i >= grids.size()) throw py::index_error();
-        return reinterpret_cast<std::uintptr_t>(grids[i].global);
-      });
-  module.def(
-      "one_grid",
-      [](const py::object& cells, const py::object& global) {
-        return Grids::of_one(cells, global);
-      },
-      py::arg("cells"), py::arg("global_vector"));
-  const auto lengths = [](bool any) { return any ? Lengths::any : Lengths::of_a_grid; };
-  module.def(
-      "grids_of_array",
-      [lengths](const py::object& cells, const py::object& globals, bool any_length) {
-        return Grids::of_array(cells, globals, lengths(any_length));
-      },
-      py::arg("cells"), py::arg("globals"), py::arg("any_length"));
-  module.def(
-      "grids_of_list",
-      [lengths](const py::sequence& cells, const py::object& globals, bool any_length) {
-        return Grids::of_list(cells, globals, lengths(any_length));
-      },
-      py::arg("cells"), py::arg("globals"), py::arg("any_length"));
 }
 
 }  // namespace diml::python

@@ -24,14 +24,19 @@ class Grids {
   // cells: [N, R, D]; globals: [N, D], or None for the means of the cells.
   static std::shared_ptr<Grids> of_array(const py::object& cells, const py::object& globals,
                                          Lengths lengths);
-  // cells: [R, D]; global: [D] or None. Always a copy.
-  static std::shared_ptr<Grids> of_one(const py::object& cells, const py::object& global);
+  // cells: [R, D]; global: [D] or None; name: of the argument, for messages. Always a copy.
+  static std::shared_ptr<Grids> of_one(const py::object& cells, const py::object& global,
+                                       const char* name);
   // cells: a sequence of [R_i, D], which may differ in R; globals: [N, D] or None.
   static std::shared_ptr<Grids> of_list(const py::sequence& cells, const py::object& globals,
                                         Lengths lengths);
 
   // Grids of the library's own, of any type of cells.
   static std::shared_ptr<Grids> of_set(GridSet set);
+
+  // What pickle keeps, and grids of it with the same bits.
+  py::tuple state() const;
+  static std::shared_ptr<Grids> of_state(const py::tuple& state);
 
   std::size_t size() const { return places_.size(); }
   std::size_t dim() const { return groups_.front().dim; }
@@ -59,6 +64,7 @@ class Grids {
  private:
   // One array, [size, cells_per_grid, dim], and what was made of it.
   struct Block {
+    std::string name;       // of the argument, for messages
     py::object kept_cells;  // the arrays, while they are used in place
     py::object kept_globals;
     const float* cells = nullptr;
@@ -77,8 +83,12 @@ class Grids {
     Block(const py::object& given_cells, const py::object& given_globals, std::size_t count,
           const std::string& name, Lengths lengths);
     explicit Block(GridSet own);
+    // A group of pickled grids, whose bytes are copied.
+    Block(const GridSetView& shape, const py::bytes& own_cells, const py::bytes& own_globals);
     // Whether a quick look finds that all vectors have length 1.
     bool stay_where_they_are(int threads, const Progress& progress) const;
+    // Where the i-th grid is in what the caller gave.
+    std::string place_of(std::size_t i) const;
     // The globals of all, from their cells, which stay.
     void take_means(int threads, const Progress& progress);
     // Without: makes the view. progress: asked whether it is cancelled.

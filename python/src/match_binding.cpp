@@ -149,7 +149,14 @@ void bind_match(py::module_& module) {
       .def_property_readonly("iterations",
                              [](const PairMatch& m) { return m.result.plan.iterations; })
       .def_property_readonly("converged",
-                             [](const PairMatch& m) { return m.result.plan.converged; });
+                             [](const PairMatch& m) { return m.result.plan.converged; })
+      // The grids are kept, and matched again: that takes less room, and hardly any time.
+      .def(py::pickle(
+          [](const PairMatch& m) { return py::make_tuple(m.source, m.target, m.params); },
+          [](const py::tuple& state) {
+            return matched(state[0].cast<std::shared_ptr<Grids>>(),
+                           state[1].cast<std::shared_ptr<Grids>>(), state[2].cast<MatchParams>());
+          }));
   module.def("match_pair", &match_pair);
   module.def("figure", &figure);
 #if DIML_HAS_IMAGES

@@ -186,7 +186,9 @@ void score_pairs(const Matcher& matcher, const MatchParams& params, PairScore sc
 }
 
 void bind_pairs(py::module_& module) {
-  py::class_<MatchParams>(module, "MatchParams").def(py::init(&match_params));
+  py::class_<MatchParams>(module, "MatchParams")
+      .def(py::init(&match_params))
+      .def(py::pickle(&state_of, &params_of));
   module.def("similarity", &similarity);
 }
 

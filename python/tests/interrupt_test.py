@@ -98,6 +98,10 @@ class OfArrays(Interrupts):
         cells = np.ones((6_000_000, 1, 2), np.float32)
         self.expect_end(lambda: _inputs.grids(cells), ticks=8)
 
+    @unittest.skipUnless(diml.features()["drawing"], "this build draws no pictures")
+    def test_drawing(self):
+        self.expect_end(lambda: diml.critters(60, 1000, 256))
+
     def test_reading_a_picture_lets_others_run(self):
         side = 3000
         rows = RNG.integers(0, 256, size=(side, 1 + 3 * side), dtype=np.uint8)

@@ -167,6 +167,11 @@ class Labels(unittest.TestCase):
         numbers = LABELS.astype(object)
         numbers[3] = None
         self.assertEqual(diml.evaluate(CELLS, VECTORS, numbers).unlabelled, 1)
+        listed = list(words)  # of which NumPy alone makes the words "None" and "nan"
+        found = diml.evaluate(CELLS, VECTORS, listed)
+        self.assertEqual((found.unlabelled, set(found.per_class[0])), (5, {"dog", "pug", "owl", "bee", "ant"}))
+        with self.assertRaisesRegex(TypeError, "of one kind"):
+            diml.evaluate(CELLS, VECTORS, ["cat", 1] * 15)
         with self.assertRaisesRegex(TypeError, "of one kind"):
             numbers[4] = "cat"
             diml.evaluate(CELLS, VECTORS, numbers)

@@ -107,6 +107,15 @@ class OnAGpu(unittest.TestCase):
         for name in wanted:
             np.testing.assert_allclose(found[name], wanted[name], atol=0.5)  # a pair or two of 63 may change places
 
+    def test_neighbours_agree_where_the_tensors_lie(self):
+        wanted = diml.StructuralKNeighbors(3, rerank=20, **REFERENCE).fit(CELLS, LABELS)
+        knn = diml.StructuralKNeighbors(3, rerank=20).fit(self.cells, LABELS)
+        distances, ids = knn.kneighbors()
+        self.assertEqual((distances.device, ids.device), (self.cells.device, self.cells.device))
+        self.assertTrue((ids.cpu().numpy() == wanted.kneighbors()[1]).all())
+        np.testing.assert_allclose(distances.cpu().numpy(), wanted.kneighbors()[0], atol=2e-4)
+        self.assertEqual(knn.predict(self.cells).tolist(), wanted.predict(CELLS).tolist())
+
     def test_gradients_are_those_of_the_cpu(self):
         for plan in ("constant", "unrolled"):
             sim = diml.torch.StructuralSimilarity(plan, lambda_=0.1)
@@ -160,7 +169,8 @@ class OnAGpu(unittest.TestCase):
         for work in (train, lambda: self.sim(self.cells, self.cells),
                      lambda: diml.similarity(self.cells, self.cells, pairs, globals=self.both),
                      lambda: diml.rerank(self.cells, self.cells, torch.arange(63, device="cuda").expand(63, -1)),
-                     lambda: diml.Retriever(self.cells).search(self.cells, 5)):
+                     lambda: diml.Retriever(self.cells).search(self.cells, 5),
+                     lambda: diml.StructuralKNeighbors(5).fit(self.cells, LABELS).kneighbors()):
             for name, size in copied_bytes(work):
                 self.assertLessEqual(size, small, name)
         grid_bytes = self.cells.numel() * 4

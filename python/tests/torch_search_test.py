@@ -1,6 +1,7 @@
 """similarity(), rerank(), Retriever and evaluate() of tensors: torch in, torch out, and what runs on a GPU agrees with the
 compiled part. Here that code runs on the CPU's memory; torch_cuda_test runs it on a card."""
 
+import pickle
 import unittest
 import warnings
 from unittest import mock
@@ -81,6 +82,12 @@ class TorchInTorchOut(unittest.TestCase):
             self.assertTrue((found.numpy() == other).all())
         self.assertIsInstance(knn.kneighbors(CELLS)[0], np.ndarray)
         self.assertEqual(knn.score(self.cells, torch.from_numpy(LABELS)), wanted.score(CELLS, LABELS))
+
+    def test_fitted_neighbours_of_tensors_are_pickled(self):
+        knn = diml.StructuralKNeighbors(3).fit(self.cells, torch.from_numpy(LABELS))
+        same = pickle.loads(pickle.dumps(knn))
+        self.assertTrue(torch.equal(same.predict(self.cells), knn.predict(self.cells)))
+        self.assertTrue(torch.equal(same.kneighbors()[0], knn.kneighbors()[0]))
 
     def test_arrays_of_other_libraries_on_a_device_come_as_tensors(self):
         class Other:
@@ -167,6 +174,23 @@ class OnTheDevice(unittest.TestCase):
             one = diml.rerank(self.cells[0], self.cells, [4, 7, -1], 2)
         self.assertTrue((one[1].numpy() == diml.rerank(CELLS[0], CELLS, [4, 7, -1], k=2)[1]).all())
 
+    def test_neighbours_agree(self):
+        for how_many in ({}, {"rerank": 0}, {"rerank": 3}, {"n_neighbors": 62}, {"weights": (0.5, 2.0)}):
+            wanted = diml.StructuralKNeighbors(**how_many).fit(CELLS, LABELS)
+            with on_device():
+                knn = diml.StructuralKNeighbors(**how_many).fit(self.cells, LABELS)
+                self.assertIsInstance(knn._grids, _tensor_search.Gallery)
+                for queries in (None, self.cells[:9]):
+                    distances, ids = knn.kneighbors(queries)
+                    other = wanted.kneighbors(None if queries is None else CELLS[:9])
+                    self.assertTrue((ids.numpy() == other[1]).all())
+                    np.testing.assert_allclose(distances, other[0], atol=2e-6)
+                self.assertEqual(knn.predict(self.cells[:9]).tolist(), wanted.predict(CELLS[:9]).tolist())
+                self.assertTrue((knn.predict_proba(self.cells[:9]).numpy() == wanted.predict_proba(CELLS[:9])).all())
+                self.assertEqual(knn.score(None, LABELS), wanted.score(None, LABELS))
+                with self.assertRaisesRegex(ValueError, "different memory"):
+                    knn.predict(CELLS[:9])
+
     def test_numbers_of_images_are_taken_as_numpy_has_them(self):
         pairs = RNG.integers(0, 63, size=(40, 2))
         fixed = pairs.copy()
@@ -239,7 +263,8 @@ class OnTheDevice(unittest.TestCase):
         broken[2, 1, 1] = float("inf")
         none = (None, None)
         for wrong, words in (
-                (lambda: _tensors.grids(broken), "NaN or infinity"),
+                (lambda: _tensors.grids(broken), r"cells\[2\]: a grid holds NaN or infinity"),
+                (lambda: _tensors.grids(self.cells, broken[:, 1]), r"the globals of cells\[2\]"),
                 (lambda: _tensors.grids(self.cells[0]), "images, cells, dimensions"),
                 (lambda: _tensor_search.similarity(self.cells, self.cells[..., :4], None, none, "structural",
                                                    how().params, "auto", None), "one model"),

@@ -4,6 +4,7 @@ import copy
 import doctest
 import pickle
 import unittest
+import warnings
 
 import numpy as np
 
@@ -124,6 +125,7 @@ class Values(unittest.TestCase):
 
     def test_bad_input_says_what_is_wanted(self):
         for wrong, words in ((lambda: self.sim(self.a[0], self.b), "images, cells, dimensions"),
+                             (lambda: self.sim(self.a[..., None], self.b), r"flatten\(2\).transpose\(1, 2\)"),
                              (lambda: self.sim(self.a, self.b[:3]), "pairs='all'"),
                              (lambda: self.sim(self.a, self.b[..., :7]), "one number of dimensions"),
                              (lambda: self.sim(self.a, self.b, (self.globals[0][:2], None)), "to go with source"),
@@ -135,8 +137,21 @@ class Values(unittest.TestCase):
                              (lambda: diml.torch.StructuralSimilarity(marginals="none"), "marginal")):
             with self.assertRaisesRegex(ValueError, words):
                 wrong()
+        nowhere = torch.empty(5, 15, 16, device="meta")
+        for call in (lambda: self.sim(nowhere, nowhere), lambda: diml.similarity(nowhere, nowhere)):
+            with self.assertRaisesRegex(NotImplementedError, "is on meta: tensors are matched on the CPU"):
+                call()
         with self.assertRaisesRegex(TypeError, "floating-point"):
             self.sim((9 * self.a).long(), self.b)
+
+    def test_cells_that_may_be_turned_are_said(self):
+        turned = self.a.transpose(1, 2)
+        with self.assertWarnsRegex(UserWarning, "globals say that it is not"):
+            self.sim(turned, turned)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.sim(turned, turned, (turned.mean(1), turned.mean(1)))
+            self.sim(self.a, self.b)
 
     def test_nan_is_an_error_of_the_matcher_and_goes_through_unrolled_plans(self):
         broken = self.a.clone()

@@ -3,6 +3,7 @@
 import os
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 
@@ -35,8 +36,22 @@ class Arguments(unittest.TestCase):
                 (diml.BadInput, "a pair is wanted, (of the first, of the second)", lambda: diml.match(a, b, globals=a[0])),
                 (diml.BadInput, "a pair is wanted", lambda: diml.match(a, b, globals=(a[0],))),
                 (diml.Unsupported, "backend='cpu'", lambda: diml.match(a, b, backend="cuda")),
+                (diml.BadInput, "b: a grid holds NaN", lambda: diml.match(a, b * np.nan)),
+                (diml.BadInput, "a: a grid has 2048 cells: 1 to 196 (14 x 14) are supported, pool it to fewer; if these are the "
+                                "dimensions, swap the last two axes", lambda: diml.match(np.ones((2048, 49)), b)),
+                (diml.BadInput, "b is [32]: [cells, dimensions]", lambda: diml.match(a, b[0])),
+                (diml.BadInput, "globals is [9] where [32] is wanted, to go with b",
+                 lambda: diml.match(a, b, globals=(None, b[:, 0]))),
+                (diml.BadInput, "masked values", lambda: diml.match(np.ma.masked_greater(a, 1.0), b)),
                 (diml.BadInput, "images is 'a.jpg': a pair", lambda: m.explain("why.html", images="a.jpg")),
-                (diml.BadInput, "names is ('a',): a pair", lambda: m.explain("why.html", names=("a",)))):
+                (diml.BadInput, "names is ('a',): a pair", lambda: m.explain("why.html", names=("a",))),
+                (TypeError, "names[1] is 2: a word", lambda: m.explain("why.html", names=("a", 2))),
+                (diml.BadInput, "why: explain writes .html", lambda: m.explain("why")),
+                (TypeError, "uint8 [3, 8, 8]: uint8 [height, width, 3] is wanted; transpose it with .transpose(1, 2, 0)",
+                 lambda: m.explain("why.html", images=(np.zeros((3, 8, 8), np.uint8), None))),
+                (TypeError, "uint8 [8, 8, 4]: uint8", lambda: m.explain("why.html", images=(np.zeros((8, 8, 4), np.uint8), None))),
+                (diml.BadInput, "max_iterations must be 1 to", lambda: diml.match(a, b, max_iterations=10**12)),
+                (diml.BadInput, "max_iterations must be 1 to", lambda: diml.match(a, b, max_iterations=-10**12))):
             self.expect(kind, words, call)
         self.assertEqual(diml.match(a, b, globals=None).score, m.score)
 
@@ -45,6 +60,7 @@ class Arguments(unittest.TestCase):
         for kind, words, call in (
                 (TypeError, "k is 'x': a whole number", lambda: diml.rerank(a, A, [0], k="x")),
                 (TypeError, "k is True", lambda: diml.rerank(a, A, [0], k=True)),
+                (diml.BadInput, "k is 10000000000000000000000: at most", lambda: diml.rerank(a, A, [0], k=10**22)),
                 (diml.BadInput, "weights is 1: a pair", lambda: diml.rerank(a, A, [0], weights=1)),
                 (TypeError, "weights[1] is 'much'", lambda: diml.Retriever(A, weights=(1, "much"))),
                 (diml.BadInput, "rerank is -1: 0 or more", lambda: diml.Retriever(A).search(A, 2, rerank=-1)),
@@ -57,6 +73,42 @@ class Arguments(unittest.TestCase):
                 (TypeError, "count is 'x'", lambda: diml.set_threads("x"))):
             self.expect(kind, words, call)
         self.assertEqual(diml.evaluate(A, None, LABELS, rerank=3)["rerank"], [3])
+
+    def test_the_broken_grid_is_named(self):
+        broken = A.copy()
+        broken[3, 2, 5] = np.inf
+        wanted = "cells[3]: a grid holds NaN or infinity"
+        for given in (broken, list(broken), broken / np.linalg.norm(A, axis=-1, keepdims=True)):
+            self.expect(diml.BadInput, wanted, lambda given=given: diml.similarity(given, B))
+            self.expect(diml.BadInput, wanted, lambda given=given: diml.evaluate(given, None, LABELS))
+        vectors = A.mean(1)
+        vectors[1, 0] = np.nan
+        self.expect(diml.BadInput, "cells[1]: a grid holds NaN", lambda: diml.Retriever(A, vectors))
+
+    def test_forgotten_axes_and_names_are_told(self):
+        for kind, words, call in (
+                (diml.BadInput, "one image is x[None]", lambda: diml.Retriever(A).search(a)),
+                (diml.BadInput, "swap the last two axes", lambda: diml.similarity(np.ones((2, 512, 49)), np.ones((2, 512, 49)),
+                                                                               layout="nrd")),
+                (TypeError, "evaluate(cells, labels=labels)", lambda: diml.evaluate(A, LABELS)),
+                (diml.BadInput, "masked values", lambda: diml.evaluate(A, None, np.ma.masked_equal(LABELS, 0)))):
+            self.expect(kind, words, call)
+
+    def test_what_may_be_turned_is_said(self):
+        for words, call in ((r"32 cells of 16 dimensions; if it is \[dimensions, cells\]", lambda: diml.match(a.T, a.T)),
+                            (r"if it is \[dimensions, rows, columns\]", lambda: diml.match(np.ones((9, 4, 4)), a[:, :4])),
+                            (r"transpose\(0, 2, 1\)", lambda: diml.StructuralKNeighbors(1).fit(A.transpose(0, 2, 1), LABELS))):
+            with self.assertWarnsRegex(UserWarning, words):
+                call()
+        with self.assertWarns(UserWarning) as seen:
+            diml.match(a.T, a.T)
+        self.assertEqual(seen.filename, __file__)  # the caller's line
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            diml.match(a, a)
+            diml.match(a.T, a.T, globals=(a.mean(0)[:16], a.mean(0)[:16]))
+            diml.match(a.T.reshape(8, 4, 16), a.reshape(4, 4, 32)[..., :16])
+            diml.StructuralKNeighbors(1, layout="nrd").fit(A.transpose(0, 2, 1), LABELS)
 
     def test_lists_hold_one_grid_each(self):
         # Of [5, 16, 32] in a list the first grid alone would be matched, and of a map [4, 4, 32] the first row.
@@ -82,6 +134,8 @@ class Arguments(unittest.TestCase):
                 (diml.BadInput, "batch is 1 or more", lambda: diml.Embedder(model, batch=-1)),
                 (TypeError, "preprocessing is 3: a dictionary", lambda: diml.Embedder(model, preprocessing=3)),
                 (TypeError, "a picture is uint8 [4, 4]", lambda: e(np.zeros((4, 4), np.uint8))),
+                (TypeError, "model is None: a file is wanted", lambda: diml.Embedder(None)),
+                (diml.BadInput, "have the shape (16, 32), not (4, 4)", lambda: diml.Gallery(at, shape=(4, 4))),
                 (diml.BadInput, "shape is (16,): a pair", lambda: diml.Gallery(at + "2", shape=(16,))),
                 (TypeError, "shape[0] is '16'", lambda: diml.Gallery(at + "2", shape=("16", 32))),
                 (diml.NotFound, "there is no gallery", lambda: diml.Gallery(at + "2")),
