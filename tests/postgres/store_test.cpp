@@ -1,6 +1,7 @@
 // What is peculiar to galleries in PostgreSQL; what every store must do is in tests/search.
 
 #include <atomic>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -61,6 +62,31 @@ TEST_F(PostgresGallery, IsThereWhenItIsOpenedAgain) {
   EXPECT_FALSE(gallery_exists(address_));
   EXPECT_FALSE(remove_empty_gallery(address_));
   expect_refused([&] { store->snapshot(); }, "the gallery was deleted", ErrorKind::not_found);
+}
+
+// A reader that needs a second connection would wait for itself, behind the change that waits for
+// it.
+TEST_F(PostgresGallery, ChangesOfTablesLetReadersGoOn) {
+  made();
+  postgres::Connection reader = administrator();
+  reader.run("BEGIN; SELECT count(*) FROM diml.items");
+  postgres::Connection second = administrator();
+  second.run("SET statement_timeout = '60s'");
+  std::future<bool> removed =
+      std::async(std::launch::async, [&] { return remove_empty_gallery(address_); });
+  const auto is_waiting = [&] {
+    return second
+               .ask(
+                   "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE "
+                   "'%drop_gallery%'")
+               .rows() > 0;
+  };
+  while (!is_waiting()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(second.ask("SELECT count(*) FROM diml.items").rows(), 1U);
+  EXPECT_EQ(removed.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  reader.run("COMMIT");
+  EXPECT_TRUE(removed.get());
+  EXPECT_FALSE(gallery_exists(address_));
 }
 
 TEST_F(PostgresGallery, TakesEveryByteOfATextAndNothingOfItAsSql) {

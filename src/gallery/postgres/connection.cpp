@@ -306,6 +306,8 @@ bool Connection::may_succeed_again() const {
   return is_lost() || state_ == "40001" || state_ == "40P01";
 }
 
+bool Connection::waited_for_lock() const { return state_ == "55P03"; }
+
 std::vector<std::string> Connection::notices() {
   std::vector<std::string> all;
   all.swap(notices_);

@@ -92,6 +92,8 @@ class Connection {
   // Whether the last error may pass when the same is done once more: the connection was lost, or
   // two transactions stood in each other's way.
   bool may_succeed_again() const;
+  // Whether the last error is that a lock was not had in time (lock_timeout).
+  bool waited_for_lock() const;
 
   Result ask(const char* statement, const Parameters& parameters = {});
   Result ask(const std::string& statement, const Parameters& parameters = {}) {

@@ -10,6 +10,7 @@
 #include "listener.h"
 #include "schema.h"
 #include "shards.h"
+#include "tables_alone.h"
 #include "write_rows.h"
 
 namespace diml::postgres {
@@ -131,14 +132,15 @@ bool PostgresStore::exists(const std::string& address) {
 
 bool PostgresStore::remove_empty(const std::string& address) {
   Connection connection(address_from(address));
-  Transaction transaction(connection, "BEGIN");
-  const Result row = connection.ask("SELECT items FROM diml.galleries WHERE name = $1 FOR UPDATE",
-                                    Parameters().add_text(connection.address().gallery));
-  if (row.rows() == 0 || row.number(0, 0) > 0) return false;
-  connection.ask("SELECT diml.drop_gallery($1)",
-                 Parameters().add_text(connection.address().gallery));
-  transaction.commit();
-  return true;
+  const Parameters name = Parameters().add_text(connection.address().gallery);
+  bool is_empty = false;
+  with_tables_alone(connection, [&] {
+    const Result row =
+        connection.ask("SELECT items FROM diml.galleries WHERE name = $1 FOR UPDATE", name);
+    is_empty = row.rows() > 0 && row.number(0, 0) == 0;
+    if (is_empty) connection.ask("SELECT diml.drop_gallery($1)", name);
+  });
+  return is_empty;
 }
 
 PostgresStore::PostgresStore(std::shared_ptr<Pool> pool, GalleryRow gallery, StoreAccess access,

@@ -11,6 +11,7 @@
 #include "diml/gallery.h"
 #include "gallery/sharding.h"
 #include "schema.h"
+#include "tables_alone.h"
 
 namespace diml::postgres {
 namespace {
@@ -168,27 +169,27 @@ void shard(const std::string& gallery, std::span<const std::string> databases) {
   Connection connection(address_from(gallery));
   expect_new(connection, row, "");
   for (const Target& target : targets) make_table(target, row);
-  Transaction transaction(connection, "BEGIN");
-  expect_new(connection, row, " FOR UPDATE");
-  connection.ask("CREATE EXTENSION IF NOT EXISTS postgres_fdw");
-  const auto count = static_cast<std::int64_t>(targets.size());
-  connection.ask("SELECT diml.lay_over($1::integer, $2::integer)",
-                 Parameters().add(row.number).add(count));
-  for (std::int64_t k = 0; k < count; ++k) {
-    const Target& target = targets[static_cast<std::size_t>(k)];
-    connection.ask("SELECT diml.add_shard($1::integer, $2, $3::integer, $4::integer, $5, $6)",
-                   Parameters()
-                       .add(row.number)
-                       .add(static_cast<std::int64_t>(row.birth))
-                       .add(k)
-                       .add(count)
-                       .add_texts(target.options)
-                       .add_texts(target.login));
-  }
-  // The server of the gallery reaches all of them, or nothing is changed.
-  connection.ask("SELECT FROM diml.items WHERE gallery = $1::integer LIMIT 1",
-                 Parameters().add(row.number));
-  transaction.commit();
+  with_tables_alone(connection, [&] {
+    expect_new(connection, row, " FOR UPDATE");
+    connection.ask("CREATE EXTENSION IF NOT EXISTS postgres_fdw");
+    const auto count = static_cast<std::int64_t>(targets.size());
+    connection.ask("SELECT diml.lay_over($1::integer, $2::integer)",
+                   Parameters().add(row.number).add(count));
+    for (std::int64_t k = 0; k < count; ++k) {
+      const Target& target = targets[static_cast<std::size_t>(k)];
+      connection.ask("SELECT diml.add_shard($1::integer, $2, $3::integer, $4::integer, $5, $6)",
+                     Parameters()
+                         .add(row.number)
+                         .add(static_cast<std::int64_t>(row.birth))
+                         .add(k)
+                         .add(count)
+                         .add_texts(target.options)
+                         .add_texts(target.login));
+    }
+    // The server of the gallery reaches all of them, or nothing is changed.
+    connection.ask("SELECT FROM diml.items WHERE gallery = $1::integer LIMIT 1",
+                   Parameters().add(row.number));
+  });
 }
 
 }  // namespace diml::gallery
