@@ -67,11 +67,11 @@ case " $skip " in
         compute-sanitizer --tool "$tool" --error-exitcode 1 "$@" >> "$out/sanitizer.txt" 2>&1 || failed="$failed $tool"
       }
       agreement=build/cuda/tests/agreement/agreement_test
-      retrieval=build/cuda/tests/retrieval/retrieval_test
-      check memcheck $agreement --gtest_filter='Agreement.EveryBackend*'
-      check memcheck $retrieval --gtest_filter='CudaRetrieval.AQuerys*:CudaRetrieval.AnExcluded*:CudaRetrieval.Ranking*'
-      check racecheck $agreement --gtest_filter='Agreement.EveryBackend*'
-      check racecheck $retrieval --gtest_filter='CudaRetrieval.AnExcluded*'
+      search=build/cuda/tests/search/search_test
+      check memcheck $agreement --gtest_filter='Of/Agreement.WithTheReference/cuda'
+      check memcheck $search --gtest_filter='CudaRetrieval.AQuerys*:CudaRetrieval.AnExcluded*:CudaRetrieval.Ranking*'
+      check racecheck $agreement --gtest_filter='Of/Agreement.WithTheReference/cuda'
+      check racecheck $search --gtest_filter='CudaRetrieval.AnExcluded*'
       grep "SUMMARY" "$out/sanitizer.txt"
     fi
     ;;

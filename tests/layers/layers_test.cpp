@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <regex>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -66,6 +68,41 @@ TEST(Layers, IncludeNothingOfALayerAbove) {
     }
   }
   EXPECT_GT(looked_at, 1000u) << "the sources were not found";
+}
+
+// src/README.md: steps of "`function`, `function` (`file`, `file`): ...".
+TEST(Layers, AreWalkedByFunctionsThatExist) {
+  const std::string root = std::string(DIML_SOURCE) + "/";
+  const auto text_of = [](const std::string& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string walk = text_of(root + "src/README.md");
+  const std::regex step("\\n[0-9]+\\. ([^(]+)\\(([^)]+)\\)");
+  const std::regex quoted("`([^`]+)`");
+  std::ptrdiff_t steps = 0;
+  for (std::sregex_iterator at(walk.begin(), walk.end(), step), end; at != end; ++at, ++steps) {
+    const std::string functions = (*at)[1];
+    const std::string files = (*at)[2];
+    std::string code;
+    for (std::sregex_iterator file(files.begin(), files.end(), quoted); file != end; ++file) {
+      const std::string name = (*file)[1];
+      const std::string path = root + (name.starts_with("apps/") ? "" : "src/") + name;
+      EXPECT_TRUE(fs::exists(path)) << path;
+      code += text_of(path);
+    }
+    for (std::sregex_iterator name(functions.begin(), functions.end(), quoted); name != end;
+         ++name) {
+      const std::string function = (*name)[1];
+      const std::regex call("\\b" + function.substr(function.rfind(':') + 1) + "\\(");
+      EXPECT_TRUE(std::regex_search(code, call)) << function << " is not in " << files;
+    }
+  }
+  const std::regex numbered("\\n[0-9]+\\. ");
+  EXPECT_EQ(steps, std::distance(std::sregex_iterator(walk.begin(), walk.end(), numbered), {}))
+      << "a step without a function or a file";
+  EXPECT_GT(steps, 0);
+  EXPECT_LE(steps, 20);
 }
 
 // A header declared in one layer and defined in another would let the lower layer call the upper

@@ -93,9 +93,11 @@ void expect_new(Connection& connection, const GalleryRow& gallery, const char* l
       std::string("SELECT next_id, shards FROM diml.galleries WHERE id = $1::integer") + lock;
   const Result now = connection.ask(statement.c_str(), Parameters().add(gallery.number));
   if (now.rows() > 0 && now.number(0, 0) == 0 && now.number(0, 1) == 0) return;
-  throw Error(ErrorKind::conflict, connection.address().shown +
-                                       ": is not new: shards are laid for a gallery that never "
-                                       "held an image; 'diml index copy' then fills it");
+  throw Error(ErrorKind::conflict,
+              connection.address().shown +
+                  ": is not new: only a gallery that never held an image "
+                  "can be divided; make an empty one and copy this one into it",
+              "copy_gallery");
 }
 
 }  // namespace
@@ -154,9 +156,10 @@ namespace diml::gallery {
 void shard(const std::string& gallery, std::span<const std::string> databases) {
   using namespace postgres;
   if (!is_address(gallery)) {
-    throw Error(gallery +
-                ": is a folder: a gallery in PostgreSQL has shards ('diml index copy' puts "
-                "one there)");
+    throw Error(
+        ErrorKind::bad_input,
+        gallery + ": is a folder, and only a gallery in PostgreSQL has shards: copy it there",
+        "copy_gallery");
   }
   const std::set<std::string> each(databases.begin(), databases.end());
   if (each.size() < 2 || each.size() != databases.size()) {
