@@ -107,7 +107,7 @@ TEST_F(ProgramFaults, OfAGallery) {
 
 TEST_F(ProgramFaults, OfFiles) {
   sweep({"evaluate", "--cells", "c.cells.npy", "--globals", "c.globals.npy", "--labels",
-         "c.labels.npy", "--rerank", "0", "--html", "page.html", "--per-query", "queries.csv"},
+         "c.labels.npy", "--rerank", "0,10", "--html", "page.html", "--per-query", "queries.csv"},
         {"page.html", "queries.csv"});
   sweep({"generate", "--images", "20", "--classes", "4", "--grid", "2", "--dim", "16", "--seed",
          "9", "--out", "more"},
