@@ -1,31 +1,34 @@
 #!/usr/bin/env python3
 """How many machines, bytes and seconds a gallery of any size takes, and how long a search waits.
 
-  scale.py measure --server URL --pids KIND=PID,PID...  measures what a search costs each kind of machine
-  scale.py check   RESULTS                              compares the simulator with those measurements
-  scale.py plan    RESULTS                              1 million, 100 million and 10 billion images
+  scale.py take FOLDER RESULTS    the measurements of scale_measure.py, and constants from them
+  scale.py check RESULTS          compares the simulator with the real three shards
+  scale.py plan RESULTS           1 million, 100 million and 10 billion images
+  scale.py tables RESULTS PAGE    writes the tables of docs/scale.md
 
-RESULTS is benchmarks/results/scale.json; `check` and `plan` write what they find into it. Plain Python;
-docs/scale.md explains the model. A cluster has servers (diml serve), a coordinator (the database that
-has the gallery's row) and shards, each with replicas. A search takes its turn at a server, at the
-coordinator, at every shard at once (the nearest by its index), again at the coordinator, at every shard
-at once (the grids of the hits), and at the server, which re-ranks.
+RESULTS is benchmarks/results/scale.json; the verbs write what they find into it. Plain Python;
+docs/scale.md explains the model. A cluster has servers (diml serve), coordinators (the database that
+has the gallery's row, and standbys of it) and shards, each with replicas. A search takes its turn at a
+server, a coordinator, every shard at once (the nearest by its index), again a coordinator, every shard
+at once (the grids of the candidates), and the server, which re-ranks.
 """
 
 import argparse
 import heapq
 import json
 import math
-import os
 import random
-import statistics
-import sys
-import threading
-import time
-import urllib.request
 from pathlib import Path
 
-KINDS = ("server", "coordinator", "shard")
+# What a plan assumes; everything else is measured. Images, searches per second.
+SIZES = ((10**6, 20), (10**8, 200), (10**10, 1000))
+MACHINE = {"cores": 16, "memory_gb": 128, "memory_for_index": 0.6, "busy": 0.5, "round_trip_ms": 0.2}
+FAILURES = {"seconds_between": 60.0, "seconds_until_noticed": 1.0, "seconds_of_repair": 5.0}
+# Of the two stages at the shards, by their processor time: candidates, then grids.
+FIRST_STAGE_SHARE = 0.75
+# ResNet-50 in bfloat16 on one H200: docs/cuda.md.
+EMBEDDED_PER_SECOND_GPU = 13460
+CELL_BYTES = {"float16": 4 * 4 * 128 * 2, "int8": 4 * 4 * 128}
 
 
 # ----------------------------------------------------------------------------- the simulator
@@ -52,25 +55,23 @@ class Cluster:
     def __init__(self, servers, coordinators, shards):
         self.servers, self.coordinators, self.shards = servers, coordinators, shards
 
-    @staticmethod
-    def of(servers, shards, replicas, cores):
-        host = lambda: Host(cores)
-        return Cluster([host() for _ in range(servers)], [host() for _ in range(max(1, servers // 4))],
-                       [[host() for _ in range(replicas)] for _ in range(shards)])
-
     def hosts(self):
         every = self.servers + self.coordinators + [h for replicas in self.shards for h in replicas]
         return list({id(host): host for host in every}.values())
 
 
 class Simulation:
-    """Searches that arrive at random, or clients of which each waits for its answer (closed)."""
+    """Searches that arrive at random, or clients of which each waits for its answer (closed).
+
+    demands: processor seconds of a search by role; that of a shard is of one shard.
+    failures: seconds between two failures of a host, until it is noticed, until it is back.
+    """
 
     def __init__(self, cluster, demands, seed=1, variation=0.3, round_trip=0.0002, failures=None):
         self.cluster, self.demands, self.round_trip = cluster, demands, round_trip
         self.random = random.Random(seed)
         self.variation = variation
-        self.failures = failures  # (seconds between two failures of a host, to notice it, to repair it)
+        self.failures = failures
         self.events, self.count = [], 0
         self.seconds, self.failed = [], 0
 
@@ -85,38 +86,34 @@ class Simulation:
         shape = 1 / self.variation**2
         return self.random.gammavariate(shape, mean / shape)
 
-    def up(self, hosts, now):
-        return [host for host in hosts if host.down_until <= now]
-
     def visit(self, now, stages, begun, done):
         """stages: lists of (replicas, seconds) that run at once."""
         if not stages:
             return done(now, begun)
         latest = now
         for replicas, seconds in stages[0]:
-            standing = self.up(replicas, now)
+            standing = [host for host in replicas if host.down_until <= now]
             if not standing:
-                self.failed += 1
                 return done(None, begun)
             chosen = self.random.choice(replicas)
             wait = 0.0
-            if chosen not in standing:  # it is noticed, and another one is asked
+            if chosen.down_until > now:  # it is noticed, and another one is asked
                 wait = self.failures[1]
                 chosen = self.random.choice(standing)
             latest = max(latest, chosen.ends(now + wait, self.cost(seconds)))
-        self.at(latest + self.round_trip, lambda t: self.visit(t, stages[1:], begun, done))
+        return self.at(latest + self.round_trip, lambda t: self.visit(t, stages[1:], begun, done))
 
     def search(self, now, done):
         d, c = self.demands, self.cluster
         server, coordinator = [(c.servers, d["server"] / 2)], [(c.coordinators, d["coordinator"] / 2)]
-        everywhere = lambda seconds: [(replicas, seconds) for replicas in c.shards]
-        share = d.get("first_stage_share", 0.75)
-        stages = [server, coordinator, everywhere(d["shard"] * share), coordinator,
-                  everywhere(d["shard"] * (1 - share)), server]
-        self.visit(now, stages, now, done)
+        at_shards = lambda share: [(replicas, d["shard"] * share) for replicas in c.shards]
+        self.visit(now, [server, coordinator, at_shards(FIRST_STAGE_SHARE), coordinator,
+                         at_shards(1 - FIRST_STAGE_SHARE), server], now, done)
 
     def note(self, now, begun):
-        if now is not None:
+        if now is None:
+            self.failed += 1
+        else:
             self.seconds.append(now - begun)
 
     def fail_hosts(self, until):
@@ -153,13 +150,9 @@ class Simulation:
         return self.run(until)
 
     def summary(self):
-        return {
-            "searches": len(self.seconds) + self.failed,
-            "failed": self.failed,
-            "p50_ms": 1e3 * percentile(self.seconds, 0.5),
-            "p99_ms": 1e3 * percentile(self.seconds, 0.99),
-            "per_second": len(self.seconds) / self.until,
-        }
+        return {"searches": len(self.seconds) + self.failed, "failed": self.failed,
+                "p50_ms": 1e3 * percentile(self.seconds, 0.5), "p99_ms": 1e3 * percentile(self.seconds, 0.99),
+                "per_second": len(self.seconds) / self.until}
 
 
 def percentile(values, share):
@@ -170,172 +163,181 @@ def percentile(values, share):
 # ----------------------------------------------------------------------------- measurements
 
 
-def processor_seconds(pids):
-    """Of processes and all below them, with those that have ended."""
-    parents, times = {}, {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = entry.read_text()
-        except OSError:
-            continue  # it has ended meanwhile
-        fields = text[text.rindex(")") + 2 :].split()
-        pid = int(entry.parent.name)
-        parents[pid] = int(fields[1])
-        times[pid] = sum(map(int, fields[11:15])) if pid in pids else sum(map(int, fields[11:13]))
-    total = 0
-    for pid in times:
-        above = pid
-        while above not in pids and above in parents:
-            above = parents[above]
-        total += times[pid] if above in pids else 0
-    return total / os.sysconf("SC_CLK_TCK")
-
-
-def ask(url, query, top=10, rerank=100):
-    body = json.dumps({"query": {"id": query}, "top": top, "rerank": rerank}).encode()
-    request = urllib.request.Request(url + "/v1/search", body, {"Content-Type": "application/json"})
-    start = time.perf_counter()
-    with urllib.request.urlopen(request) as answer:
-        size = len(answer.read())
-    return time.perf_counter() - start, size
-
-
-def load(url, clients, seconds, items):
-    """Searches by some clients, each of which waits for its answers. Returns their times."""
-    times, end = [], time.perf_counter() + seconds
-
-    def client(seed):
-        chosen = random.Random(seed)
-        while time.perf_counter() < end:
-            times.append(ask(url, chosen.randrange(items))[0])
-
-    threads = [threading.Thread(target=client, args=(k,)) for k in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return times
-
-
-def measure(arguments):
-    pids = {kind: set(map(int, text.split(","))) for kind, text in (p.split("=") for p in arguments.pids)}
-    pids["client"] = {os.getpid()}
-    with urllib.request.urlopen(arguments.server + "/v1/gallery") as answer:
-        items = json.load(answer)["items"]
-    load(arguments.server, 2, 2, items)  # connections, plans, pages in memory
-    runs = []
-    for clients in (1, 2, 4, 8):
-        before = {kind: processor_seconds(of) for kind, of in pids.items()}
-        times = load(arguments.server, clients, arguments.seconds, items)
-        used = {kind: (processor_seconds(of) - before[kind]) / len(times) for kind, of in pids.items()}
-        runs.append({"clients": clients, "searches": len(times), "p50_ms": 1e3 * percentile(times, 0.5),
-                     "p99_ms": 1e3 * percentile(times, 0.99), "per_second": len(times) / arguments.seconds,
-                     "processor_ms": {kind: 1e3 * seconds for kind, seconds in used.items()}})
-        print(json.dumps(runs[-1]), file=sys.stderr)
-    json.dump({"items": items, "shards": arguments.shards, "cores": os.cpu_count(),
-               "load_average": os.getloadavg()[0], "runs": runs}, sys.stdout, indent=1)
-    print()
-
-
-# ----------------------------------------------------------------------------- check and plan
+def take(folder, results):
+    for name in ("fill", "search", "embed"):
+        path = folder / f"{name}.json"
+        if path.exists():
+            results[name] = json.loads(path.read_text())
+    fill, search = results["fill"], results["search"]
+    images, one, network = fill["images"], fill["one"], search.get("network")
+    results["constants"] = {
+        "stored_bytes": one["bytes"] / images,
+        "stored_bytes_lmdb": fill["lmdb"]["bytes"] / images,
+        "index_bytes": fill["one_index"]["bytes"] / images,
+        "filled_per_second": images / one["fill_seconds"],
+        "filled_per_second_lmdb": images / fill["lmdb"]["fill_seconds"],
+        "copied_per_second_to_shards": images / fill["three_copy"]["seconds"],
+        "indexed_per_second_core": images / fill["one_index"]["seconds"] / search["three_shards"]["cores"],
+        "recall_at_100": fill["one_index"]["recall"]["100"],
+        "recall_at_100_shards": fill["three_index"]["recall"]["100"],
+    }
+    if "three_pgvector" in search:
+        results["constants"]["shards_over_one"] = (
+            search["three_pgvector"]["search_ms"]["median"] / search["one_pgvector"]["search_ms"]["median"])
+    if network:
+        results["constants"].update(network_kb_of_shard=network["per_shard"] / 1e3,
+                                    network_kb_of_database=network["to_database"] / 1e3,
+                                    network_kb_of_client=network["to_client"] / 1e3)
 
 
 def demands_of(measured):
-    """Processor seconds of a search: the median over the runs. Those of all shards are divided by them."""
-    middle = lambda kind: statistics.median(run["processor_ms"].get(kind, 0.0) for run in measured["runs"]) / 1e3
-    return {"server": middle("server"), "coordinator": middle("coordinator"),
-            "shard": middle("shard") / measured["shards"], "client": middle("client")}
+    """Processor seconds of a search when one client searches: what more clients wait for is the simulator's to say."""
+    of = {kind: ms / 1e3 for kind, ms in measured["runs"][0]["processor_ms"].items()}
+    return {**of, "shard": of["shard"] / measured["shards"]}
 
 
 def check(results):
-    """All roles on the machine of the measurement, as it was."""
-    measured = results["three_shards"]
+    """All roles on the machine of the measurement, as it was, and the client on its cores too."""
+    measured = results["search"]["three_shards"]
     demands = demands_of(measured)
-    rows = []
+    demands["server"] += demands.pop("client")
+    results["check"] = []
     for run in measured["runs"]:
         host = Host(measured["cores"])
         cluster = Cluster([host], [host], [[host]] * measured["shards"])
-        # The client computes on the same cores.
-        on_one = dict(demands, server=demands["server"] + demands["client"])
-        said = Simulation(cluster, on_one, round_trip=0.0001).closed_loop(run["clients"], 60.0).summary()
-        rows.append({"clients": run["clients"], "measured": {k: run[k] for k in ("p50_ms", "p99_ms", "per_second")},
-                     "simulated": {k: said[k] for k in ("p50_ms", "p99_ms", "per_second")},
-                     "p50_ratio": said["p50_ms"] / run["p50_ms"],
-                     "rate_ratio": said["per_second"] / run["per_second"]})
-    results["check"] = rows
-    print("clients   measured p50  simulated p50   measured/s  simulated/s")
-    for row in rows:
-        print(f"{row['clients']:7d} {row['measured']['p50_ms']:11.1f} ms {row['simulated']['p50_ms']:11.1f} ms "
-              f"{row['measured']['per_second']:12.0f} {row['simulated']['per_second']:12.0f}")
-    return results
+        said = Simulation(cluster, demands, round_trip=0.0001).closed_loop(run["clients"], 60.0).summary()
+        results["check"].append({
+            "clients": run["clients"],
+            "measured": {k: run[k] for k in ("p50_ms", "p99_ms", "per_second")},
+            "simulated": {k: said[k] for k in ("p50_ms", "p99_ms", "per_second")},
+            "p50_ratio": said["p50_ms"] / run["p50_ms"], "rate_ratio": said["per_second"] / run["per_second"]})
 
 
-def plan_of(images, results):
-    c, m = results["constants"], results["machine"]
-    demands = demands_of(results["three_shards"])
+# ----------------------------------------------------------------------------- plans
+
+
+def plan_of(images, rate, results):
+    c, m, measured = results["constants"], MACHINE, results["search"]["three_shards"]
+    demands = demands_of(measured)
     # An index of which a part is not in memory is read from the disk at random: memory bounds a shard.
-    of_shard = m["memory_bytes"] * m["memory_for_index"] / c["index_bytes_per_image"]
+    of_shard = m["memory_gb"] * 1e9 * m["memory_for_index"] / c["index_bytes"]
     shards = max(1, math.ceil(images / of_shard))
     here = images / shards
-    # A graph search visits a number of nodes that grows with the logarithm of their count.
-    growth = max(1.0, math.log(here) / math.log(results["three_shards"]["items"] / results["three_shards"]["shards"]))
-    demands["shard"] *= growth
-    rate, most = m["searches_per_second"], 0.5  # of the cores, so that queues stay short
-    replicas = max(2, math.ceil(rate * demands["shard"] / (m["cores"] * most)))
-    servers = max(2, math.ceil(rate * demands["server"] / (m["cores"] * most)))
-    # The coordinator's work grows with the shards that it asks.
-    demands["coordinator"] *= max(1.0, shards / results["three_shards"]["shards"])
-    coordinators = max(2, math.ceil(rate * demands["coordinator"] / (m["cores"] * most)))
-    cluster = lambda: Cluster([Host(m["cores"]) for _ in range(servers)],
-                              [Host(m["cores"]) for _ in range(coordinators)],
-                              [[Host(m["cores"]) for _ in range(replicas)] for _ in range(shards)])
-    until = max(5.0, min(60.0, 2e5 / (rate * shards)))
-    healthy = Simulation(cluster(), demands).open_loop(rate, until).summary()
-    failing = Simulation(cluster(), demands, failures=(60.0, 1.0, 5.0)).open_loop(rate, until).summary()
-    bytes_of = lambda per_image: images * per_image
+    # A walk through the graph, and an insertion, visit a number of nodes that grows with the logarithm of all.
+    growth = lambda of: max(1.0, math.log(here) / math.log(of))
+    demands["shard"] *= growth(measured["items"] / measured["shards"])
+    demands["coordinator"] *= max(1.0, shards / measured["shards"])  # it plans for each of them, and merges
+    hosts = lambda seconds: max(2, math.ceil(rate * seconds / (m["cores"] * m["busy"])))
+    replicas, servers, coordinators = (hosts(demands[role]) for role in ("shard", "server", "coordinator"))
+    some = lambda count: [Host(m["cores"]) for _ in range(count)]
+    until = max(5.0, min(120.0, 4e5 / (rate * shards)))
+
+    def simulated(failures=None):
+        cluster = Cluster(some(servers), some(coordinators), [some(replicas) for _ in range(shards)])
+        return Simulation(cluster, demands, round_trip=m["round_trip_ms"] / 1e3, failures=failures).open_loop(
+            rate, until).summary()
+
+    terabytes = lambda each: images * each / 1e12
     return {
-        "images": images,
-        "grids_float16_bytes": bytes_of(c["grid_bytes_per_image"]),
-        "grids_int8_bytes": bytes_of(c["grid_bytes_per_image"] / 2),
-        "stored_bytes": bytes_of(c["stored_bytes_per_image"]),
-        "index_bytes": bytes_of(c["index_bytes_per_image"]),
+        "images": images, "searches_per_second": rate,
+        "cells_float16_tb": terabytes(CELL_BYTES["float16"]), "cells_int8_tb": terabytes(CELL_BYTES["int8"]),
+        "stored_tb": terabytes(c["stored_bytes"]), "index_gb": images * c["index_bytes"] / 1e9,
         "shards": shards, "replicas": replicas, "servers": servers, "coordinators": coordinators,
         "machines": shards * replicas + servers + coordinators,
-        "embedding_gpu_seconds": images / c["embedded_per_second_gpu"],
-        "fill_seconds": here / c["filled_per_second"],
-        "index_seconds": here / (c["indexed_per_second_core"] * m["cores"]),
-        "network_bytes_per_search": shards * c["network_bytes_per_shard"] + c["network_bytes_of_hits"],
-        "healthy": healthy,
-        "with_failures": failing,
+        "embedding_gpu_hours": images / EMBEDDED_PER_SECOND_GPU / 3600,
+        "fill_hours": here / c["filled_per_second"] / 3600,
+        "index_hours": here * growth(results["fill"]["images"]) / (c["indexed_per_second_core"] * m["cores"]) / 3600,
+        "network_kb_per_search": shards * c["network_kb_of_shard"] + c["network_kb_of_database"]
+        + c["network_kb_of_client"] if "network_kb_of_shard" in c else None,
+        "healthy": simulated(), "with_failures": simulated(tuple(FAILURES.values())),
     }
 
 
 def plan(results):
-    results["plans"] = [plan_of(images, results) for images in (10**6, 10**8, 10**10)]
-    for one in results["plans"]:
-        print(json.dumps(one, indent=1))
-    return results
+    results["machine"], results["failures"] = MACHINE, FAILURES
+    results["plans"] = [plan_of(images, rate, results) for images, rate in SIZES]
+
+
+# ----------------------------------------------------------------------------- tables
+
+
+def tables(results, page):
+    """Numbers with their sources behind them, which a test compares with the file."""
+    def number(pointer, digits):
+        value = results
+        for key in pointer.strip("/").split("/"):
+            value = value[int(key)] if isinstance(value, list) else value.get(key, {})
+        if value in ({}, None):
+            return "not measured"
+        return f"{value:.{digits}f}<!--= file:benchmarks/results/scale.json#{pointer} -->"
+
+    def table(head, rows):
+        lines = [head, ["---"] * len(head), *rows]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+    def of_plans(rows):
+        return table(["", "1 million", "100 million", "10 billion"],
+                     [[title] + [number(f"/plans/{k}/{key}", digits) for k in range(len(results["plans"]))]
+                      for title, key, digits in rows])
+
+    parts = {
+        "measured": table(["", "LMDB", "one PostgreSQL", "three shards"], [
+            ["images stored a second", number("/constants/filled_per_second_lmdb", 0),
+             number("/constants/filled_per_second", 0), number("/constants/copied_per_second_to_shards", 0)],
+            ["bytes of an image", number("/constants/stored_bytes_lmdb", 0), number("/constants/stored_bytes", 0), "the same"],
+            ["graph: built in seconds", number("/fill/lmdb_index/seconds", 0), number("/fill/one_index/seconds", 0),
+             number("/fill/three_index/seconds", 0)],
+            ["graph: recall of the first 100", number("/fill/lmdb_index/recall/100", 4),
+             number("/fill/one_index/recall/100", 4), number("/fill/three_index/recall/100", 4)],
+            ["search by the graph, 100 re-ranked: median, ms", number("/search/lmdb_index/search_ms/median", 1),
+             number("/search/one_pgvector/search_ms/median", 1), number("/search/three_pgvector/search_ms/median", 1)],
+            ["exact search, 100 re-ranked: median, ms", number("/search/lmdb_exact/search_ms/median", 1),
+             number("/fill/one/search_ms/median", 1), ""]]),
+        "check": table(["clients", "p50 measured, ms", "simulated", "p99 measured, ms", "simulated", "searches/s measured", "simulated"], [
+            [number(f"/check/{k}/clients", 0)] + [number(f"/check/{k}/{who}/{key}", 1) for key in ("p50_ms", "p99_ms", "per_second")
+                                                  for who in ("measured", "simulated")]
+            for k in range(len(results["check"]))]),
+        "sizes": of_plans([
+            ["cells, float16, TB", "cells_float16_tb", 3], ["cells, int8, TB (not built)", "cells_int8_tb", 3],
+            ["in PostgreSQL, one copy, TB", "stored_tb", 3], ["index of pgvector, one copy, GB", "index_gb", 1],
+            ["embedding, hours of one H200", "embedding_gpu_hours", 2], ["filling, hours, all shards at once", "fill_hours", 2],
+            ["building the index, hours, all at once", "index_hours", 2],
+            ["network of a search, KB", "network_kb_per_search", 0]]),
+        "machines": of_plans([
+            ["searches a second", "searches_per_second", 0], ["shards", "shards", 0], ["replicas of each", "replicas", 0],
+            ["coordinators", "coordinators", 0], ["servers", "servers", 0], ["machines", "machines", 0],
+            ["p50, ms", "healthy/p50_ms", 1], ["p99, ms", "healthy/p99_ms", 1],
+            ["p50 while hosts fail, ms", "with_failures/p50_ms", 1], ["p99 while hosts fail, ms", "with_failures/p99_ms", 0],
+            ["of searches, failed", "with_failures/failed", 0], ["searches simulated", "with_failures/searches", 0]]),
+    }
+    text = page.read_text()
+    for name, content in parts.items():
+        begin, end = f"<!-- table {name} -->\n", "<!-- end -->"
+        first = text.index(begin) + len(begin)
+        text = text[:first] + content + "\n" + text[text.index(end, first):]
+    page.write_text(text)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    of_measure = verbs.add_parser("measure")
-    of_measure.add_argument("--server", required=True, help="http://127.0.0.1:8080")
-    of_measure.add_argument("--pids", nargs="+", required=True, help="server=1 coordinator=2 shard=3,4,5")
-    of_measure.add_argument("--shards", type=int, default=3)
-    of_measure.add_argument("--seconds", type=float, default=5.0)
-    for verb in ("check", "plan"):
-        verbs.add_parser(verb).add_argument("results", type=Path)
+    of_take = verbs.add_parser("take")
+    of_take.add_argument("folder", type=Path)
+    parsers = {"take": of_take, **{verb: verbs.add_parser(verb) for verb in ("check", "plan", "tables")}}
+    for one in parsers.values():
+        one.add_argument("results", type=Path)
+    parsers["tables"].add_argument("page", type=Path)
     arguments = parser.parse_args()
-    if arguments.verb == "measure":
-        measure(arguments)
-        return
-    results = json.loads(arguments.results.read_text())
-    changed = {"check": check, "plan": plan}[arguments.verb](results)
+    results = json.loads(arguments.results.read_text()) if arguments.results.exists() else {}
+    if arguments.verb == "tables":
+        return tables(results, arguments.page)
+    if arguments.verb == "take":
+        take(arguments.folder, results)
+    else:
+        {"check": check, "plan": plan}[arguments.verb](results)
     beside = arguments.results.with_suffix(".tmp")
-    beside.write_text(json.dumps(changed, indent=1) + "\n")
-    beside.replace(arguments.results)
+    beside.write_text(json.dumps(results, indent=1) + "\n")
+    return beside.replace(arguments.results)
 
 
 if __name__ == "__main__":

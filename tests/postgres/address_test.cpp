@@ -36,8 +36,9 @@ TEST(PostgresAddress, ShowsNoPassword) {
        {"postgres://ann:secret@db", "postgres://ann:secret@db/shop",
         "postgres://ann:secret@db/shop/", "postgres://ann:secret@db/a/b/c",
         "postgres://ann:secret@db/shop/%zz", "postgres://ann:secret%zz@db/shop/g",
-        "postgres://ann:secret@db/shop/%01", "postgres://ann:secret@db:port/shop/g",
-        "postgres://ann:secret@[::1/shop/g",
+        "postgres://ann:secret@db/shop/%01", "postgres://ann:secret@db/shop/%ED%A0%80",
+        "postgres://ann:secret@db/shop/%F4%90%80%80", "postgres://ann:secret@db/shop/%C0%AF",
+        "postgres://ann:secret@db:port/shop/g", "postgres://ann:secret@[::1/shop/g",
         // An @, a / and a ? that should have been written as %40, %2F and %3F.
         "postgres://ann:p@secret/o@db/shop/g", "postgres://ann:secret?x@db/shop/g",
         "postgres://ann:1/secret/y?x@db/shop/g", "postgres://ann:1/x/y?secret=x@db/shop/g",

@@ -27,19 +27,7 @@ class Shards : public GalleryInPostgres {
     }
     has_vectors_ =
         connection.ask("SELECT FROM pg_available_extensions WHERE name = 'vector'").rows() > 0;
-    for (std::size_t k = 0; k < kShards; ++k) {
-      const std::string database = "shard_" + std::to_string(k);
-      if (connection
-              .ask("SELECT FROM pg_database WHERE datname = $1",
-                   postgres::Parameters().add_text(database))
-              .rows() == 0) {
-        connection.run("CREATE DATABASE " + database);
-      }
-      std::string over = address_;
-      const std::size_t name = over.find("tests/");
-      over.replace(name, over.find('?') - name, database);
-      over_.push_back(over);
-    }
+    over_ = shards_in_postgres();
     whole_ = made();
     fill(*whole_);
     sharded_address_ = address_;

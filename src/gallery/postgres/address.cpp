@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shown_text.h"
 #include "diml/error.h"
 
 namespace diml::postgres {
@@ -72,20 +73,11 @@ bool are_hosts(std::string_view text) {
 
 // UTF-8 without control characters, so that it can stand in a message and in a table.
 bool is_name(const std::string& name) {
-  if (name.empty() || name.size() > kLongestName) return false;
-  std::size_t following = 0;
-  for (const char c : name) {
+  if (name.empty() || name.size() > kLongestName || !is_utf8(name)) return false;
+  return std::none_of(name.begin(), name.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
-    if (following > 0) {
-      if ((byte & 0xC0) != 0x80) return false;
-      --following;
-    } else if (byte < ' ' || byte == 127 || (byte >= 0x80 && byte < 0xC2) || byte > 0xF4) {
-      return false;
-    } else {
-      following = byte < 0x80 ? 0 : byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
-    }
-  }
-  return following == 0;
+    return byte < ' ' || byte == 127;
+  });
 }
 
 // An address that cannot be understood, without anything that may have been meant as a password:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/shown_text.h"
 #include "item_row.h"
 #include "search/condition.h"
 
@@ -57,28 +58,6 @@ std::vector<std::string> texts_of(const Condition& condition) {
   std::vector<std::string> texts;
   for (const Operand& operand : condition.operands) texts.push_back(operand.text);
   return texts;
-}
-
-// Whether PostgreSQL takes it as text: UTF-8 without zero bytes, surrogates and overlong forms.
-bool is_utf8(const std::string& text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto byte = [&](std::size_t k) {
-      return at + k < text.size() ? static_cast<unsigned char>(text[at + k]) : 0U;
-    };
-    const unsigned first = byte(0);
-    const std::size_t length = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    if (first == 0 || (first >= 0x80 && first < 0xC2) || first > 0xF4) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      if ((byte(k) & 0xC0) != 0x80) return false;
-    }
-    const unsigned second = byte(1);
-    if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
-        (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F)) {
-      return false;
-    }
-    at += length;
-  }
-  return true;
 }
 
 // A text (bytea) against the operand of an order: see is_ordered() of condition_holds.cpp.

@@ -305,13 +305,7 @@ void PostgresStore::remove(std::span<const std::int64_t> ids) {
 // What is free for reuse is known to the database's vacuum alone.
 GridStore::Space PostgresStore::space() const {
   return with_connection(pool_, [&](Connection& connection) -> Space {
-    if (gallery_.shards > 0) return {bytes_of_shards(connection, gallery_), 0};
-    const Result size = connection.ask(
-        "SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint FROM pg_inherits "
-        "WHERE inhparent = 'diml.items'::regclass AND inhrelid = "
-        "to_regclass('diml.items_' || $1::integer)",
-        Parameters().add(gallery_.number));
-    return {static_cast<std::uint64_t>(size.number(0, 0)), 0};
+    return {sizes_of(connection, gallery_).rows, 0};
   });
 }
 

@@ -131,6 +131,7 @@ class PostgresStore final : public GridStore {
   // In a transaction of its own, with the gallery's row locked. Where the connection is lost, all
   // is done again on a new one, unless it had been done. Returns what was done.
   Change change(const Work& work);
+  void keep_index(const StoreIndex& index, std::size_t effort) const;
   void delete_rows(Connection& connection, Change& change, std::vector<std::int64_t> ids) const;
   Change change_once(Connection& connection, const Work& work, const std::string& call,
                      bool is_again) const;

@@ -138,15 +138,27 @@ std::string nearest_of_shards_sql(const GalleryRow& gallery, const std::string& 
   return "SELECT " + columns + " FROM (" + all + ") AS shards ORDER BY distance + 0 LIMIT $3";
 }
 
-std::uint64_t bytes_of_shards(Connection& connection, const GalleryRow& gallery) {
-  std::uint64_t bytes = 0;
-  for (const Shard& shard : shards_of(connection, gallery)) {
-    Connection there(shard.address);
-    const Result size = there.ask("SELECT pg_total_relation_size(to_regclass($1))",
-                                  Parameters().add_text(shard_table(gallery)));
-    bytes += static_cast<std::uint64_t>(size.number(0, 0));
+Sizes sizes_of(Connection& connection, const GalleryRow& gallery) {
+  const std::string number = std::to_string(gallery.number);
+  std::string all = "SELECT bytes, index_bytes FROM diml.sizes WHERE name = $1";
+  std::string name = "items_" + number;
+  if (gallery.shards > 0) {
+    all.clear();
+    for (std::int64_t k = 0; k < gallery.shards; ++k) {
+      all += (k > 0 ? " UNION ALL " : "") +
+             std::string("SELECT bytes, index_bytes FROM diml.sizes_") + number + "_" +
+             std::to_string(k) + " WHERE name = $1";
+    }
+    name = shard_table(gallery).substr(std::string_view("diml.").size());
   }
-  return bytes;
+  const Result rows = connection.ask(
+      "SELECT coalesce(sum(bytes), 0)::bigint, coalesce(sum(index_bytes), 0)::bigint, "
+      "count(*) > 0 AND count(*) = count(index_bytes) FROM (" +
+          all + ") AS tables",
+      Parameters().add_text(name));
+  Sizes sizes{static_cast<std::uint64_t>(rows.number(0, 0)), std::nullopt};
+  if (rows.number(0, 2) != 0) sizes.index = static_cast<std::uint64_t>(rows.number(0, 1));
+  return sizes;
 }
 
 }  // namespace diml::postgres

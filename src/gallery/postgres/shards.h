@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,12 +13,19 @@ namespace diml::postgres {
 // A part of a gallery on a server of its own.
 struct Shard {
   std::string part;  // the foreign table, where the gallery is
-  Address address;   // of its server
+  Address address;   // of its server, as the gallery's server reaches it
 };
 
+// For the owner of the gallery: the login is nobody else's to know.
 std::vector<Shard> shards_of(Connection& connection, const GalleryRow& gallery);
 
-std::uint64_t bytes_of_shards(Connection& connection, const GalleryRow& gallery);
+// What its rows take, wherever they are, and the index of vectors: none unless it is whole
+// everywhere.
+struct Sizes {
+  std::uint64_t rows = 0;
+  std::optional<std::uint64_t> index;
+};
+Sizes sizes_of(Connection& connection, const GalleryRow& gallery);
 
 // About the nearest of each shard, and of those the nearest: all shards are asked at once, and each
 // sorts and limits by itself. Parameters: $1 the gallery, $2 the query, $3 how many, those of

@@ -24,16 +24,29 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostDimensionsOfIndex = 4000;  // of a halfvec in an HNSW index
 constexpr std::array<std::size_t, 3> kDepths = {1, 10, 100};
 constexpr std::size_t kAsked = 200;  // queries, to measure recall
+// Of the graph: pgvector's defaults (16, 64) find too little among a million.
+constexpr const char* kGraph = " WITH (m = 24, ef_construction = 128)";
+// What a walk through it may keep (hnsw.ef_search), of which the least that finds enough is taken.
+constexpr std::array<std::size_t, 5> kEfforts = {200, 400, 600, 800, 1000};
+constexpr double kEnough = 0.98;  // of the nearest kDepths.back()
 
-// The schema of pgvector, quoted; none where it is not in this database, or is older than 0.8,
-// which goes on looking where conditions pass over many items.
-std::optional<std::string> schema_of_vectors(Connection& connection) {
+// pgvector in this database.
+struct Vectors {
+  std::string schema;      // quoted
+  std::size_t effort = 0;  // of the gallery's index; 0: not measured
+};
+
+// None where it is not there, or is older than 0.8, which goes on looking where conditions pass
+// over many items.
+std::optional<Vectors> vectors_in(Connection& connection, const GalleryRow* gallery = nullptr) {
   const Result found = connection.ask(
-      "SELECT quote_ident(n.nspname) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = "
-      "e.extnamespace WHERE e.extname = 'vector' AND "
-      "string_to_array(substring(e.extversion, '^[0-9]+[.][0-9]+'), '.')::integer[] >= '{0,8}'");
+      "SELECT quote_ident(n.nspname), coalesce((SELECT effort FROM diml.indexes WHERE gallery = "
+      "$1::integer), 0) FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace "
+      "WHERE e.extname = 'vector' AND "
+      "string_to_array(substring(e.extversion, '^[0-9]+[.][0-9]+'), '.')::integer[] >= '{0,8}'",
+      Parameters().add(gallery == nullptr ? std::int64_t{0} : gallery->number));
   if (found.rows() == 0) return std::nullopt;
-  return found.text(0, 0);
+  return Vectors{found.text(0, 0), static_cast<std::size_t>(found.number(0, 1))};
 }
 
 // What the index is over, and what a query orders by.
@@ -46,16 +59,6 @@ std::string items_table(const GalleryRow& gallery) {
 }
 // Of a table of items.
 std::string index_name(const std::string& table) { return table + "_hnsw"; }
-
-// None where there is no index, or one that was not finished.
-std::optional<std::uint64_t> bytes_of_index(Connection& connection, const std::string& table) {
-  const Result row = connection.ask(
-      "SELECT pg_relation_size(indexrelid) FROM pg_index WHERE indexrelid = to_regclass($1) AND "
-      "indisvalid",
-      Parameters().add_text(index_name(table)));
-  if (row.rows() == 0) return std::nullopt;
-  return static_cast<std::uint64_t>(row.number(0, 0));
-}
 
 void require_vectors(Connection& connection, const std::string& table) {
   const std::string& name = connection.address().shown;
@@ -79,7 +82,7 @@ void require_vectors(Connection& connection, const std::string& table) {
   if (connection.ask("SELECT FROM pg_extension WHERE extname = 'vector'").rows() == 0) {
     connection.ask("CREATE EXTENSION IF NOT EXISTS vector");
   }
-  if (!schema_of_vectors(connection)) {
+  if (!vectors_in(connection)) {
     throw Error(
         ErrorKind::unsupported,
         name + ": its pgvector is older than 0.8: update it there (ALTER EXTENSION vector UPDATE)");
@@ -107,7 +110,7 @@ std::string build_index_of(const std::shared_ptr<Pool>& pool, const std::string&
   const Pool::Lease builder = pool->take();
   const std::string index = index_name(table);
   require_vectors(*builder, table);
-  const std::string schema = *schema_of_vectors(*builder);
+  const std::string schema = vectors_in(*builder)->schema;
   builder->ask("DROP INDEX CONCURRENTLY IF EXISTS " + index);
   builder->notices();
   const Pool::Lease watcher = pool->take();
@@ -115,7 +118,7 @@ std::string build_index_of(const std::shared_ptr<Pool>& pool, const std::string&
   auto built = std::async(std::launch::async, [&] {
     builder->ask("CREATE INDEX CONCURRENTLY " + index.substr(index.find('.') + 1) + " ON " + table +
                  " USING hnsw ((" + key_sql(schema, "global", dim) + ") " + schema +
-                 ".halfvec_cosine_ops)");
+                 ".halfvec_cosine_ops)" + kGraph);
   });
   while (built.wait_for(kBetweenLooks) != std::future_status::ready) {
     watch_index(*watcher, table, items, progress);
@@ -166,8 +169,8 @@ StoredVectors PostgresSnapshot::about_nearest(std::span<const float> query, std:
   // Bounds of pgvector for hnsw.ef_search, which is how many an index looks at in one go.
   constexpr std::size_t kLeastEffort = 100;
   constexpr std::size_t kMostEffort = 1000;
-  const std::optional<std::string> schema = schema_of_vectors(*lease_);
-  if (!schema) {
+  const std::optional<Vectors> vectors = vectors_in(*lease_, &gallery_);
+  if (!vectors) {
     throw Error(ErrorKind::conflict, name() +
                                          ": pgvector was removed from its database: search "
                                          "exactly, or make the index again");
@@ -176,18 +179,20 @@ StoredVectors PostgresSnapshot::about_nearest(std::span<const float> query, std:
   // Of this transaction. Where conditions pass over many items, the index goes on looking.
   ask("SELECT set_config('hnsw.ef_search', $1, true), set_config('hnsw.iterative_scan', "
       "'relaxed_order', true)",
-      Parameters().add_text(std::to_string(std::clamp(depth, kLeastEffort, kMostEffort))));
+      Parameters().add_text(
+          std::to_string(std::clamp(std::max(depth, vectors->effort), kLeastEffort, kMostEffort))));
   Parameters parameters = of_gallery();
   parameters.add(query).add(static_cast<std::int64_t>(depth));
   const std::string conditions = filter_sql(filter.conditions(), parameters);
   const std::size_t dim = gallery_.format.dim;
+  const std::string& schema = vectors->schema;
   std::string statement = std::string("SELECT ") + kVectorColumns +
                           " FROM diml.items WHERE gallery = $1::integer AND " + conditions +
-                          " ORDER BY (" + key_sql(*schema, "global", dim) + ") OPERATOR(" +
-                          *schema + ".<=>) (" + key_sql(*schema, "$2", dim) + ") LIMIT $3";
+                          " ORDER BY (" + key_sql(schema, "global", dim) + ") OPERATOR(" + schema +
+                          ".<=>) (" + key_sql(schema, "$2", dim) + ") LIMIT $3";
   if (gallery_.shards > 0) {
     statement =
-        nearest_of_shards_sql(gallery_, *schema, kVectorColumns, conditions, parameters.size() + 1);
+        nearest_of_shards_sql(gallery_, schema, kVectorColumns, conditions, parameters.size() + 1);
     parameters.add(next_id_).add(leaving_);
   }
   const Result rows = lease_->ask(statement, parameters);
@@ -208,19 +213,11 @@ std::optional<StoreIndex> PostgresStore::own_index() const {
     const Result row = connection.ask(
         "SELECT items, recall::text, seconds FROM diml.indexes WHERE gallery = $1::integer",
         Parameters().add(gallery_.number));
-    if (row.rows() == 0 || !schema_of_vectors(connection)) return std::nullopt;
+    if (row.rows() == 0 || !vectors_in(connection)) return std::nullopt;
     StoreIndex index{"pgvector", static_cast<std::size_t>(row.number(0, 0)), 0, {}, row.real(0, 2)};
-    if (gallery_.shards == 0) {
-      const auto bytes = bytes_of_index(connection, items_table(gallery_));
-      if (!bytes) return std::nullopt;
-      index.bytes = *bytes;
-    }
-    for (const Shard& shard : shards_of(connection, gallery_)) {
-      Connection there(shard.address);
-      const auto bytes = bytes_of_index(there, shard_table(gallery_));
-      if (!bytes) return std::nullopt;
-      index.bytes += *bytes;
-    }
+    const std::optional<std::uint64_t> bytes = sizes_of(connection, gallery_).index;
+    if (!bytes) return std::nullopt;
+    index.bytes = *bytes;
     const Json recall = Json::parse(row.text(0, 1), nullptr, false);
     for (const std::size_t depth : kDepths) {
       if (const auto found = recall.find(std::to_string(depth)); found != recall.end()) {
@@ -228,6 +225,33 @@ std::optional<StoreIndex> PostgresStore::own_index() const {
       }
     }
     return index;
+  });
+}
+
+// effort: of the next searches; 0: as it is.
+void PostgresStore::keep_index(const StoreIndex& index, std::size_t effort) const {
+  Json recall = Json::object();
+  for (const auto& [depth, share] : index.recall) recall[std::to_string(depth)] = share;
+  with_connection(pool_, [&](Connection& connection) {
+    Transaction transaction(connection, "BEGIN");
+    connection.ask(
+        "INSERT INTO diml.indexes AS i (gallery, kind, items, recall, seconds, effort) VALUES "
+        "($1::integer, 'pgvector', $2, $3::jsonb, $4, ($5)::integer) ON CONFLICT (gallery) DO "
+        "UPDATE "
+        "SET items = $2, recall = $3::jsonb, seconds = $4, made = now(), effort = CASE WHEN $5 = 0 "
+        "THEN i.effort ELSE ($5)::integer END",
+        Parameters()
+            .add(gallery_.number)
+            .add(static_cast<std::int64_t>(index.items))
+            .add_text(recall.dump())
+            .add(index.seconds)
+            .add(static_cast<std::int64_t>(effort)));
+    if (gallery_.shards > 0 && effort > 0) {
+      connection.ask("SELECT diml.set_effort($1::integer, $2::integer)",
+                     Parameters().add(gallery_.number).add(static_cast<std::int64_t>(effort)));
+    }
+    transaction.commit();
+    return true;
   });
 }
 
@@ -243,28 +267,21 @@ StoreIndex PostgresStore::make_own_index(const Progress& progress) {
   const std::size_t items = snapshot()->size();  // which ends: an index waits for open snapshots
   const std::string caution = build_indexes(pool_, gallery_, items, progress);
   const double seconds = watch_of_index.seconds();
-  const std::unique_ptr<GridSnapshot> now = snapshot();
-  const StoredVectors all = now->vectors();
+  const StoredVectors all = snapshot()->vectors();
   StoreIndex made{"pgvector", all.ids.size(), 0, {}, seconds, caution};
-  Json recall = Json::object();
-  for (const std::size_t depth : kDepths) {
-    made.recall[depth] =
-        recall_of([&](std::span<const float> query,
-                      std::size_t wanted) { return now->about_nearest(query, wanted, {}).ids; },
-                  {all.globals.data(), all.ids.size(), dim}, all.ids, depth, kAsked);
-    recall[std::to_string(depth)] = made.recall[depth];
+  const auto recall_at = [&](std::size_t depth) {
+    const std::unique_ptr<GridSnapshot> now = snapshot();
+    return recall_of([&](std::span<const float> query,
+                         std::size_t wanted) { return now->about_nearest(query, wanted, {}).ids; },
+                     {all.globals.data(), all.ids.size(), dim}, all.ids, depth, kAsked);
+  };
+  for (const std::size_t effort : kEfforts) {
+    progress.stop_if_cancelled();
+    keep_index(made, effort);
+    if (recall_at(kDepths.back()) >= kEnough) break;
   }
-  with_connection(pool_, [&](Connection& connection) {
-    return connection.ask(
-        "INSERT INTO diml.indexes (gallery, kind, items, recall, seconds) VALUES ($1::integer, "
-        "'pgvector', $2, $3::jsonb, $4) ON CONFLICT (gallery) DO UPDATE SET items = $2, recall = "
-        "$3::jsonb, seconds = $4, made = now()",
-        Parameters()
-            .add(gallery_.number)
-            .add(static_cast<std::int64_t>(made.items))
-            .add_text(recall.dump())
-            .add(seconds));
-  });
+  for (const std::size_t depth : kDepths) made.recall[depth] = recall_at(depth);
+  keep_index(made, 0);
   made.bytes = own_index()->bytes;
   return made;
 }

@@ -7,6 +7,9 @@ ALTER TABLE diml.galleries
   ADD COLUMN shards integer NOT NULL DEFAULT 0,         -- 0: the rows are in this database
   ADD COLUMN leaving bigint[] NOT NULL DEFAULT '{}';    -- removed; the next change deletes their rows
 
+-- How many candidates a walk through the index keeps (hnsw.ef_search), found by measuring.
+ALTER TABLE diml.indexes ADD COLUMN effort integer NOT NULL DEFAULT 0;
+
 -- On the server of a shard: the table for its rows. That no two items have one path is seen to where
 -- the gallery is.
 CREATE FUNCTION diml.make_shard(birth bigint) RETURNS void
@@ -30,6 +33,18 @@ BEGIN
   UPDATE diml.galleries AS g SET shards = lay_over.shards WHERE g.id = lay_over.gallery;
 END $$;
 
+-- What the tables with rows of galleries take, and their indexes of vectors: NULL where there is none
+-- that is whole. The server of a gallery reads those of its shards, so that no other program needs to
+-- reach them.
+CREATE VIEW diml.sizes AS
+  SELECT c.relname::text AS name, pg_total_relation_size(c.oid) AS bytes,
+         (SELECT pg_relation_size(i.indexrelid) FROM pg_index AS i
+           WHERE i.indexrelid = to_regclass('diml.' || c.relname || '_hnsw') AND i.indisvalid)
+           AS index_bytes
+    FROM pg_class AS c
+   WHERE c.relnamespace = 'diml'::regnamespace AND c.relkind = 'r'
+     AND c.relname ~ '^(items|shard)_[0-9]+$';
+
 -- One of its shards. options, login: names and values of libpq's parameters, in turn.
 CREATE FUNCTION diml.add_shard(gallery integer, birth bigint, shard integer, shards integer,
                                options text[], login text[]) RETURNS void
@@ -37,6 +52,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   server text := format('diml_%s_%s', gallery, shard);
   part text := format('items_%s_%s', gallery, shard);
+  sizes text := format('sizes_%s_%s', gallery, shard);
   role text;
 BEGIN
   EXECUTE format('CREATE SERVER %I FOREIGN DATA WRAPPER postgres_fdw OPTIONS (%s)', server,
@@ -46,9 +62,28 @@ BEGIN
   EXECUTE format('CREATE FOREIGN TABLE diml.%I PARTITION OF diml.%I FOR VALUES WITH '
                  '(MODULUS %s, REMAINDER %s) SERVER %I OPTIONS (schema_name ''diml'', table_name %L)',
                  part, 'items_' || gallery, shards, shard, server, 'shard_' || birth);
+  EXECUTE format('CREATE FOREIGN TABLE diml.%I (name text, bytes bigint, index_bytes bigint) SERVER %I '
+                 'OPTIONS (schema_name ''diml'', table_name ''sizes'')', sizes, server);
   FOREACH role IN ARRAY ARRAY['diml_reader', 'diml_writer'] LOOP
     CONTINUE WHEN NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role);
-    EXECUTE format('GRANT SELECT ON diml.%I TO %I', part, role);
+    EXECUTE format('GRANT SELECT ON diml.%I, diml.%I TO %I', part, sizes, role);
+  END LOOP;
+END $$;
+
+-- The effort of the indexes of its shards: a setting of the connections to them.
+CREATE FUNCTION diml.set_effort(gallery integer, effort integer) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  server name;
+  settings text;
+BEGIN
+  FOR server, settings IN
+    SELECT s.srvname, substr(o, length('options=') + 1)
+      FROM pg_foreign_server AS s, unnest(s.srvoptions) AS o
+     WHERE s.srvname ~ format('^diml_%s_[0-9]+$', gallery) AND o LIKE 'options=%'
+  LOOP
+    EXECUTE format('ALTER SERVER %I OPTIONS (SET options %L)', server,
+                   regexp_replace(settings, 'hnsw[.]ef_search=[0-9]+', 'hnsw.ef_search=' || effort));
   END LOOP;
 END $$;
 
@@ -94,11 +129,15 @@ BEGIN
   RETURN true;
 END $$;
 
-REVOKE ALL ON FUNCTION diml.make_shard, diml.lay_over, diml.add_shard FROM PUBLIC;
+REVOKE ALL ON FUNCTION diml.make_shard, diml.lay_over, diml.add_shard, diml.set_effort FROM PUBLIC;
 
 DO $$
 BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'diml_reader') THEN
+    GRANT SELECT ON diml.sizes TO diml_reader;
+  END IF;
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'diml_writer') THEN
+    GRANT SELECT ON diml.sizes TO diml_writer;
     GRANT UPDATE (leaving) ON diml.galleries TO diml_writer;
   END IF;
 END $$;
