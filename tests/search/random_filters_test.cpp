@@ -99,7 +99,7 @@ TEST_P(RandomFilters, OfAnySizeAdmitTheSameItems) {
   };
   expect_same(Filter(std::vector<std::string>(2000, "a!=red")));
   std::string list = "a in 0";
-  for (int k = 1; k < 70'000; ++k) list += "," + std::to_string(k);
+  for (int k = 1; k < 7'000; ++k) list += "," + std::to_string(k);
   expect_same(Filter(std::vector<std::string>{list}));
   const std::string zeros(200'000, '0');
   for (const char* name : {"label", "path", "a", "metadata.a.b"}) {
