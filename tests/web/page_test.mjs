@@ -11,6 +11,7 @@ import "./compare_tests.mjs";
 import "./gallery_tests.mjs";
 import "./look_tests.mjs";
 import "./redraw_tests.mjs";
+import "./names_tests.mjs";
 import "./rights_tests.mjs";
 
 before(async () => {
