@@ -1,9 +1,14 @@
 #include "base/temporary_folder.h"
 
 #include <cerrno>
-#include <exception>
 #include <filesystem>
+#include <memory>
+#include <new>
+#include <string_view>
 
+#include <dirent.h>
+#include <ftw.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/system_error.h"
@@ -25,20 +30,31 @@ TemporaryFolder::TemporaryFolder(const std::string& parent) {
   path_ = name;
 }
 
+// Not with std::filesystem, which ends the process where there is no memory for a name: without
+// memory the folder stays.
 TemporaryFolder::~TemporaryFolder() {
   if (path_.empty()) return;
-  try {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  } catch (const std::exception&) {  // without memory it stays
-  }
+  constexpr int kOpenFolders = 8;
+  ::nftw(
+      path_.c_str(),
+      [](const char* name, const struct stat*, int, FTW*) {
+        (void)::remove(name);
+        return 0;
+      },
+      kOpenFolders, FTW_DEPTH | FTW_PHYS);
 }
 
 bool is_empty_folder(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  return fs::is_directory(path, failed) &&
-         fs::directory_iterator(path, failed) == fs::directory_iterator() && !failed;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  if (!folder) {
+    if (errno == ENOMEM) throw std::bad_alloc();
+    return false;
+  }
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") return false;
+  }
+  return true;
 }
 
 }  // namespace diml

@@ -14,15 +14,15 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   const std::string& path() const { return path_; }  // absolute
-  void keep() { path_.clear(); }             // it is not removed: for what must not be lost
+  void keep() { path_.clear(); }                     // it is not removed: for what must not be lost
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
  private:
   std::string path_;
 };
 
-// Whether it is a folder without anything in it. (std::filesystem::is_empty() ends the process where
-// there is no memory.)
+// Whether it is a folder without anything in it. (The iterators of std::filesystem end the process
+// where there is no memory.)
 bool is_empty_folder(const std::string& path);
 
 }  // namespace diml

@@ -19,8 +19,11 @@ constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
 Workers::Workers(int count, std::size_t most_waiting, int computing_threads)
     : most_waiting_(most_waiting), common_(static_cast<std::size_t>(thread_count(count))) {
   running_.reserve(common_ + 1);
+  // One after the other, each with its team: what the system gives is then the same each time.
   const auto start = [&](Kind kind) {
     threads_.emplace_back([this, kind, computing_threads] { serve(kind, computing_threads); });
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [&] { return with_team_ == threads_.size(); });
   };
   try {
     while (threads_.size() < common_) start(Kind::common);
@@ -118,6 +121,8 @@ void Workers::serve(Kind kind, int computing_threads) {
     // No memory for it at this moment.
   }
   std::unique_lock lock(mutex_);
+  ++with_team_;
+  ready_.notify_all();
   while (const std::shared_ptr<Task> task = next_task(kind, lock)) {
     task->state = Task::State::running;
     task->begun = Clock::now();

@@ -277,6 +277,27 @@ TEST_F(Damage, APageOfTheTreeIsNamed) {
   expect_refused([&] { open_gallery(folder()); }, "salvage what is whole", ErrorKind::damaged);
 }
 
+// LMDB takes the meta page with the higher number: with another one, the state before the last
+// commit would be used, and the last changes would be lost without a word.
+TEST_F(Damage, AStateWithTheNumberOfAnotherCommitIsNoticed) {
+  make();
+  const std::string path = folder() + "/data.mdb";
+  const std::string whole = bytes_of(path);
+  constexpr std::size_t kNumber = 144;  // of the last commit, in a meta page
+  for (const char* kind : {"meta: latest", "meta: before"}) {
+    const std::size_t page = kinds_of_pages(whole).at(kind)[0];
+    for (const int bit : {0, 1, 2, 3, 7}) {
+      std::string bytes = whole;
+      char& byte = bytes[page * 4096 + kNumber];
+      byte = static_cast<char>(byte ^ 1 << bit);
+      write_bytes(path, bytes);
+      expect_refused([&] { open_gallery(folder()); }, "data.mdb: page ", ErrorKind::damaged);
+    }
+  }
+  write_bytes(path, whole);
+  EXPECT_EQ(open_gallery(folder())->snapshot()->size(), 57u);
+}
+
 // LMDB believes the first page of a large record when it frees the record: with another count of
 // pages, the next change would overwrite other records.
 TEST_F(Damage, ALargeRecordWhoseHeadIsDamagedIsNotFreed) {

@@ -53,7 +53,7 @@ TEST_F(Replaced, TheNewOneIsOpenedWhileTheOldOneIsOpen) {
   const std::unique_ptr<GridSnapshot> before = store.snapshot();
   move("g", "away");
   create_gallery(folder_ / "g", format());
-  expect_refused([&] { add(store, 7, 1); }, "was replaced and has been opened again",
+  expect_refused([&] { add(store, 7, 1); }, "it has been opened again: repeat the request",
                  ErrorKind::out_of_resources);
   EXPECT_EQ(store.snapshot()->size(), 0u);
   EXPECT_EQ(add(store, 7, 1), std::vector<std::int64_t>{0});
