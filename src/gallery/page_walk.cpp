@@ -243,6 +243,9 @@ std::optional<std::string> fault_of_head(Bytes file) {
     if (meta->number != place || meta->flags != kMeta) {
       return text_of({place, "is not the page of that number"});
     }
+    if (meta->txn != 0 && (meta->txn & 1) != place) {
+      return text_of({place, "has the number of a commit that another page has"});
+    }
     if (meta->free.flags != kIntegerKeys && meta->txn != 0) {
       return text_of({place, "the flags of its tables are wrong"});
     }
