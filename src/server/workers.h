@@ -63,8 +63,6 @@ class Workers {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::condition_variable arrived_for_spare_;
-  std::condition_variable ready_;
-  std::size_t with_team_ = 0;  // threads that have started theirs
   FairLine<std::shared_ptr<Task>> line_;
   std::vector<std::shared_ptr<Task>> running_;
   ClientUse use_;
