@@ -71,7 +71,11 @@ Error current_error() {
     return {ErrorKind::out_of_resources, "out of memory: use fewer images at a time", "storage"};
   } catch (const std::filesystem::filesystem_error& error) {
     return system_error(error.path1().string() + ": cannot be used", error.code());
-  } catch (const std::system_error& error) {  // threads that cannot be started
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      return {ErrorKind::out_of_resources,
+              "the system starts no more threads: allow this user more of them"};
+    }
     return {kind_of_errno(error.code().value()), error.what()};
   } catch (const std::exception& error) {
     const std::string text = error.what();

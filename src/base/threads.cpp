@@ -1,17 +1,22 @@
 #include "base/threads.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <future>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 #include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "diml/error.h"
 
@@ -29,25 +34,45 @@ thread_local int team_size = 1;
 thread_local bool team_is_lost = false;
 std::atomic<bool> has_other_threads{true};
 
+// Teams grow one after the other: what one has tried, another could take before it is used.
+std::mutex growing;
+
 [[maybe_unused]] const int watches_forks = pthread_atfork(
     [] {
+      growing.lock();
       struct stat tasks {};
       constexpr nlink_t kOne = 3;  // a folder has 2 links, and one for each folder in it
       has_other_threads = stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink > kOne;
     },
-    nullptr,
+    [] { growing.unlock(); },
     [] {
+      growing.unlock();
       if (has_other_threads) team_is_lost = true;
     });
 
 // Left to other threads of the process that start some at the same moment.
 constexpr int kSpare = 2;
 
-// At most `wanted`; a team that is there is not tried again.
+// A thread that was joined still counts for the system until it has gone.
+void wait_until_gone(const std::vector<pid_t>& threads) {
+  constexpr int kTurns = 10'000;
+  for (const pid_t one : threads) {
+    std::array<char, 48> place{};
+    std::snprintf(place.data(), place.size(), "/proc/self/task/%d", static_cast<int>(one));
+    for (int turn = 0; turn < kTurns && access(place.data(), F_OK) == 0; ++turn) sched_yield();
+  }
+}
+
+// At most `wanted`, and they are there; a team that is there is not tried again.
 int team_of(int wanted) {
   if (team_is_lost) return 1;
-  if (wanted > team_size) wanted = std::max(team_size, startable_threads(wanted));
-  return team_size = wanted;
+  if (wanted <= team_size) return team_size = wanted;
+  const std::lock_guard lock(growing);
+  team_size = std::max(team_size, startable_threads(wanted));
+  std::atomic<int> here{0};
+#pragma omp parallel num_threads(team_size)
+  ++here;
+  return team_size;
 }
 
 }  // namespace
@@ -64,29 +89,33 @@ int thread_count(int wanted) { return wanted > 0 ? wanted : default_threads(); }
 
 int startable_threads(int wanted) {
   std::vector<std::thread> started;
+  std::vector<pid_t> names;
   std::promise<void> end;
   const std::shared_future<void> ended = end.get_future().share();
   int more = 0;
   try {
-    started.reserve(static_cast<std::size_t>(wanted + kSpare));
-    for (; more < wanted - 1 + kSpare; ++more) started.emplace_back([ended] { ended.wait(); });
+    const auto most = static_cast<std::size_t>(wanted + kSpare);
+    started.reserve(most);
+    names.resize(most);
+    for (; more < wanted - 1 + kSpare; ++more) {
+      started.emplace_back([ended, &name = names[static_cast<std::size_t>(more)]] {
+        name = gettid();
+        ended.wait();
+      });
+    }
   } catch (const std::exception&) {  // no thread, or no memory for it
   }
   end.set_value();
   for (std::thread& thread : started) thread.join();
+  names.resize(started.size());
+  wait_until_gone(names);
   return std::clamp(1 + more - kSpare, 1, wanted);
 }
 
-void start_team(int threads) {
-  const int team = team_of(thread_count(threads));
-  std::atomic<int> here{0};
-#pragma omp parallel num_threads(team)
-  ++here;
-}
+void start_team(int threads) { (void)team_of(thread_count(threads)); }
 
 ThreadScope::ThreadScope(int threads) : before_(omp_get_max_threads()) {
-  const int wanted = thread_count(threads);
-  omp_set_num_threads(wanted == 1 || team_is_lost ? 1 : startable_threads(wanted));
+  omp_set_num_threads(team_of(thread_count(threads)));
 }
 
 ThreadScope::~ThreadScope() { omp_set_num_threads(before_); }

@@ -200,6 +200,33 @@ class Walker {
   std::uint64_t pages_ = 0;
 };
 
+// The last key of the list of free pages.
+std::uint64_t last_freeing(Bytes file, const Meta& meta) {
+  const std::size_t page_size = meta.free.page_size;
+  std::uint64_t number = meta.free.root;
+  for (unsigned level = meta.free.depth; level > 0 && level <= kDeepest; --level) {
+    if (number < 2 || number >= file.size() / page_size) break;
+    const auto nodes = nodes_of(number, file.subspan(number * page_size, page_size), level == 1);
+    if (nodes.empty()) break;
+    if (level > 1) {
+      number = nodes.back().number;
+    } else if (nodes.back().key.size() == sizeof(std::uint64_t)) {
+      return at<std::uint64_t>(nodes.back().key.data(), 0);
+    }
+  }
+  throw Fault{meta.txn & 1, "names a list of free pages that is none"};
+}
+
+// Each commit frees pages of the one before, under its own number: an earlier state whose number
+// was damaged could be taken for the last one. (The other meta page may name a list of another
+// commit: where a commit fails, LMDB puts the old number back and nothing else.)
+void expect_own_number(Bytes file, const Meta& meta) {
+  if (meta.free.root == kNoPage) return;  // nothing was freed yet
+  if (last_freeing(file, meta) != meta.txn) {
+    throw Fault{meta.txn & 1, "has the number of another commit than its list of free pages"};
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> fault_of_head(Bytes file) {
@@ -216,6 +243,9 @@ std::optional<std::string> fault_of_head(Bytes file) {
     const std::uint64_t place = meta == &first ? 0 : 1;
     if (meta->number != place || meta->flags != kMeta) {
       return text_of({place, "is not the page of that number"});
+    }
+    if (meta->txn != 0 && (meta->txn & 1) != place) {
+      return text_of({place, "has the number of a commit that another page has"});
     }
     if (meta->free.flags != kIntegerKeys && meta->txn != 0) {
       return text_of({place, "the flags of its tables are wrong"});
@@ -245,6 +275,7 @@ WalkResult walk_pages(Bytes file, std::uint64_t txn, WalkDepth depth) {
       if (other.txn > txn) return {WalkEnd::overtaken};
       throw Fault{1 - place, "is not the state before or after the last commit"};
     }
+    expect_own_number(file, meta);
     result.pages = Walker(file, meta, depth).run();
   } catch (const Fault& fault) {
     result.end = WalkEnd::damaged;

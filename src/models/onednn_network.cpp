@@ -22,6 +22,10 @@ memory::data_type type_of(Precision precision) {
   return precision == Precision::bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
 }
 
+memory::desc plain_map(const Result& map) {
+  return {onednn::dims_of(map.data.get_desc()), memory::data_type::f32, Tag::nhwc};
+}
+
 class OneDnnNetwork final : public Network {
  public:
   OneDnnNetwork(const Model& model, const EmbeddingParams& params, Tap tap);
@@ -35,7 +39,7 @@ class OneDnnNetwork final : public Network {
  private:
   Plan& plan_of(const PlanSize& size);
   void run(Plan& plan, std::size_t batch);
-  void copy_map(const Result& map, std::span<float> values);
+  void copy_map(const Result& map, const dnnl::reorder& copy, std::span<float> values);
   void copy_out(const Plan& plan, std::size_t batch, std::span<float> maps);
 
   EmbeddingParams params_;
@@ -58,17 +62,17 @@ MapShape OneDnnNetwork::output_shape(std::size_t height, std::size_t width) {
   return {shape.channels, shape.height, shape.width, model_.architecture.global.has_value()};
 }
 
-void OneDnnNetwork::copy_map(const Result& map, std::span<float> values) {
-  memory plain({onednn::dims_of(map.data.get_desc()), memory::data_type::f32, Tag::nhwc}, engine_,
-               values.data());
-  dnnl::reorder(map.data, plain).execute(stream_, const_cast<memory&>(map.data), plain);
+void OneDnnNetwork::copy_map(const Result& map, const dnnl::reorder& copy,
+                             std::span<float> values) {
+  memory plain(plain_map(map), engine_, values.data());
+  copy.execute(stream_, const_cast<memory&>(map.data), plain);
   stream_.wait();
 }
 
 void OneDnnNetwork::copy_out(const Plan& plan, std::size_t batch, std::span<float> maps) {
   const ValueShape& shape = plan.map.shape;
   if (!shape.tokens) {
-    copy_map(plan.map, maps);
+    copy_map(plan.map, plan.give_out, maps);
     return;
   }
   const auto* tokens = static_cast<const float*>(plan.map.data.get_data_handle());
@@ -131,7 +135,8 @@ void OneDnnNetwork::run(Plan& plan, std::size_t batch) {
       std::copy_n(static_cast<const float*>(seen.data.get_data_handle()), values.size(),
                   values.begin());
     } else {
-      copy_map(seen, values);
+      const dnnl::reorder copy({engine_, seen.data.get_desc(), engine_, plain_map(seen)});
+      copy_map(seen, copy, values);
     }
     tap_(plan.probes[probe].name, told, values);
     ++probe;
@@ -149,7 +154,7 @@ void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, st
   }
   memory plain({onednn::dims_of(plan.input.get_desc()), memory::data_type::f32, Tag::nchw}, engine_,
                const_cast<float*>(pixels.data()));
-  dnnl::reorder(plain, plan.input).execute(stream_, plain, plan.input);
+  plan.take_in.execute(stream_, plain, plan.input);
   run(plan, batch);
   copy_out(plan, batch, maps);
 }

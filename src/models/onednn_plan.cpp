@@ -434,6 +434,17 @@ Plan PlanMaker::make() {
   };
   plan.map = result(architecture_.map);
   if (architecture_.global) plan.global = result(*architecture_.global);
+  // With the plan, not for each forward pass: where memory ends while it makes a primitive, oneDNN
+  // ends the process.
+  const auto plain = [](const memory& one, Tag order) {
+    return memory::desc(dims_of(one.get_desc()), memory::data_type::f32, order);
+  };
+  const memory& map = plan.map.data;
+  plan.take_in =
+      dnnl::reorder({engine_, plain(plan.input, Tag::nchw), engine_, plan.input.get_desc()});
+  if (!plan.map.shape.tokens) {
+    plan.give_out = dnnl::reorder({engine_, map.get_desc(), engine_, plain(map, Tag::nhwc)});
+  }
   return plan;
 }
 

@@ -53,7 +53,9 @@ struct Probe {
 // The network for one size of input, with its activations.
 struct Plan {
   memory input;
+  dnnl::reorder take_in;  // from nchw to `input`
   Result map;
+  dnnl::reorder give_out;  // from `map` to nhwc, where it is no list of tokens
   std::optional<Result> global;
   std::vector<Step> steps;
   std::vector<Probe> probes;

@@ -1,7 +1,9 @@
 #include "workers.h"
 
 #include <algorithm>
+#include <future>
 #include <limits>
+#include <memory>
 
 #include "base/threads.h"
 #include "diml/error.h"
@@ -14,13 +16,30 @@ constexpr double kNot = std::numeric_limits<double>::infinity();
 // The interval at which running tasks are checked for being long.
 constexpr auto kBetweenLooks = std::chrono::milliseconds(10);
 
+// Before the first task: OpenMP ends the process where it cannot start a thread.
+void start_own_team(int threads) {
+  try {
+    start_team(threads);
+  } catch (const std::exception&) {
+    // No memory for it at this moment.
+  }
+}
+
 }  // namespace
 
 Workers::Workers(int count, std::size_t most_waiting, int computing_threads)
     : most_waiting_(most_waiting), common_(static_cast<std::size_t>(thread_count(count))) {
   running_.reserve(common_ + 1);
+  // One after the other, each with its team: what the system gives is then the same each time.
   const auto start = [&](Kind kind) {
-    threads_.emplace_back([this, kind, computing_threads] { serve(kind, computing_threads); });
+    const auto has_team = std::make_shared<std::promise<void>>();
+    std::future<void> team = has_team->get_future();
+    threads_.emplace_back([this, kind, computing_threads, has_team] {
+      start_own_team(computing_threads);
+      has_team->set_value();
+      serve(kind, computing_threads);
+    });
+    team.wait();
   };
   try {
     while (threads_.size() < common_) start(Kind::common);
@@ -112,11 +131,7 @@ std::shared_ptr<Workers::Task> Workers::next_task(Kind kind, std::unique_lock<st
 }
 
 void Workers::serve(Kind kind, int computing_threads) {
-  try {
-    start_team(computing_threads);  // now: OpenMP ends the process where it cannot start a thread
-  } catch (const std::exception&) {
-    // No memory for it at this moment.
-  }
+  start_own_team(computing_threads);  // where there was no memory for it before
   std::unique_lock lock(mutex_);
   while (const std::shared_ptr<Task> task = next_task(kind, lock)) {
     task->state = Task::State::running;

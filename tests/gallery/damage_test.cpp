@@ -216,6 +216,20 @@ class Damage : public GalleryFolder {
     return status;
   }
 
+  static constexpr std::size_t kNumber = 144;  // of the last commit, in a meta page
+
+  // The last commit has its own number less two: so LMDB leaves a commit that failed. The one bit
+  // of a file whose flip cannot be told.
+  static bool looks_like_a_failed_commit(const std::string& bytes, const std::string& whole) {
+    const std::size_t page = kinds_of_pages(whole).at("meta: latest")[0];
+    const auto number = [&](const std::string& file) {
+      std::uint64_t one = 0;
+      std::memcpy(&one, file.data() + page * 4096 + kNumber, sizeof(one));
+      return one;
+    };
+    return number(bytes) + 2 == number(whole);
+  }
+
   Model whole_;
   std::vector<std::int64_t> found_;
 };
@@ -247,6 +261,7 @@ TEST_F(Damage, EveryAnswerIsTheRightOneOrAnError) {
     const std::size_t place = page * 4096 + (k % 2 == 0 ? random() % 160 : random() % 4096);
     std::string bytes = whole;
     bytes[place] = static_cast<char>(bytes[place] ^ (1 << random() % 8));
+    if (looks_like_a_failed_commit(bytes, whole)) continue;
     write_bytes(path, bytes);
     const int status = status_of_use();
     ASSERT_TRUE(WIFEXITED(status)) << kind->first << ", page " << page << ", byte " << place % 4096
@@ -275,6 +290,26 @@ TEST_F(Damage, APageOfTheTreeIsNamed) {
   write_bytes(path, bytes);
   expect_refused([&] { open_gallery(folder()); }, "data.mdb: page ", ErrorKind::damaged);
   expect_refused([&] { open_gallery(folder()); }, "salvage what is whole", ErrorKind::damaged);
+}
+
+// LMDB takes the meta page with the higher number: with another one, the state before the last
+// commit would be used, and the last changes would be lost without a word.
+TEST_F(Damage, AStateWithTheNumberOfAnotherCommitIsNoticed) {
+  make();
+  const std::string path = folder() + "/data.mdb";
+  const std::string whole = bytes_of(path);
+  for (const char* kind : {"meta: latest", "meta: before"}) {
+    const std::size_t place = kinds_of_pages(whole).at(kind)[0] * 4096 + kNumber;
+    for (const int bit : {0, 1, 2, 3, 7}) {
+      std::string bytes = whole;
+      bytes[place] = static_cast<char>(bytes[place] ^ 1 << bit);
+      if (looks_like_a_failed_commit(bytes, whole)) continue;
+      write_bytes(path, bytes);
+      expect_refused([&] { open_gallery(folder()); }, "data.mdb: page ", ErrorKind::damaged);
+    }
+  }
+  write_bytes(path, whole);
+  EXPECT_EQ(open_gallery(folder())->snapshot()->size(), 57u);
 }
 
 // LMDB believes the first page of a large record when it frees the record: with another count of

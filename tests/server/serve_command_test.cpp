@@ -37,7 +37,7 @@ class ServeCommand : public PhotoFolder {
                        unsigned user = 0, const std::string& address = kHere);
   // The port that the program prints, from its output in a file.
   int port_in(const std::string& name, const std::string& address = kHere) const {
-    for (int wait = 0; wait < 400; ++wait) {
+    for (int wait = 0; wait < 2400; ++wait) {
       std::this_thread::sleep_for(std::chrono::milliseconds(25));
       const std::string text = bytes_of(at(name));
       const std::size_t begin = text.find(address);

@@ -9,18 +9,18 @@
 #include "diml/error.h"
 
 namespace diml::test {
-namespace {
-
 bool has_ended(int process) {
   siginfo_t info{};
   return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
          info.si_pid != 0;
 }
 
+namespace {
+
 // That the program prints; none where it ends before.
 std::optional<int> port_in(const std::string& file, int process) {
   const std::string here = "http://127.0.0.1:";
-  for (int wait = 0; wait < 800; ++wait) {
+  for (int wait = 0; wait < 2400; ++wait) {
     const bool ended = has_ended(process);
     const std::string text = bytes_of(file);
     const std::size_t begin = text.find(here);

@@ -9,6 +9,9 @@
 
 namespace diml::test {
 
+// Of a child.
+bool has_ended(int process);
+
 // A gallery of photos, g, and `diml serve` of it.
 class ServedProgram : public PhotoFolder {
  protected:
