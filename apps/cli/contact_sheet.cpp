@@ -37,10 +37,12 @@ std::string picture(const std::vector<std::uint8_t>& thumbnail, const std::strin
          base64(thumbnail) + "\">";
 }
 
-// The name with its last folder, which is often the class; the whole path shows under the pointer.
-std::string short_name(const std::string& path) {
+// The name, with its last folder where there is no label: that is often the class. The whole path
+// shows under the pointer.
+std::string short_name(const std::string& path, const std::string& label = "") {
   const std::filesystem::path place(path);
-  const std::string name = place.parent_path().filename() / place.filename();
+  const std::string name =
+      label.empty() ? place.parent_path().filename() / place.filename() : place.filename();
   return "<span title=\"" + markup_text(shown(path)) + "\">" + markup_text(shown(name)) + "</span>";
 }
 
@@ -56,7 +58,7 @@ std::string figure_of(const SheetHit& sheet, std::size_t rank) {
     return std::string("<tr><td class=dim>") + name + "<td>" + value;
   };
   std::string html = "<li><figure>" + picture(sheet.thumbnail, hit.item.path) + "<figcaption>";
-  html += "<b>" + std::to_string(rank) + ".</b> " + short_name(hit.item.path) +
+  html += "<b>" + std::to_string(rank) + ".</b> " + short_name(hit.item.path, hit.item.label) +
           " <span class=dim>id " + std::to_string(hit.item.id);
   if (!hit.item.label.empty()) html += ", " + markup_text(shown(hit.item.label));
   html += "</span><table>" + row("total", number(hit.total)) + row("global", number(hit.global)) +

@@ -1,7 +1,9 @@
+#include <filesystem>
 #include <iostream>
 
 #include "command.h"
 #include "critters/critters.h"
+#include "diml/error.h"
 #include "progress_bar.h"
 
 namespace diml::cli {
@@ -23,6 +25,12 @@ Run define_critters(CLI::App& command) {
   command.add_option("--size", params.size, "Pixels per side")->check(CLI::Range(16, 4096));
   command.add_option("--seed", params.seed, "Another seed draws other critters");
   return [options] {
+    // Pictures of an earlier set would stay between the new ones, some in the folder of another
+    // class.
+    if (std::filesystem::exists(options->out + "/images.txt")) {
+      throw Error(ErrorKind::conflict,
+                  options->out + ": holds a data set already: remove it, or name another folder");
+    }
     write_critters(options->out, options->params, progress_bar("draw"));
     std::cout << options->params.classes * options->params.images_per_class << " pictures of "
               << options->params.classes << " classes in " << options->out << "\n";

@@ -43,7 +43,7 @@ constexpr std::array kCommands = {
     std::pair{"create_gallery", "'diml index build' does"},
     std::pair{"fetch_model", "'diml weights get resnet50' does"},
     std::pair{"import_model", "'diml weights import' does"},
-    std::pair{"list_items", "'diml index info' does"},
+    std::pair{"list_items", "'diml index list' does"},
     std::pair{"make_own_index", "'diml index cache --kind pgvector' does"},
     std::pair{"run_experiments", "'diml experiments run' does"},
     std::pair{"salvage", "'diml index restore' and 'diml index salvage' do"},

@@ -14,6 +14,7 @@ void define_index_add(CLI::App& command, Run& chosen);
 void define_index_sync(CLI::App& command, Run& chosen);  // with networks
 void define_index_remove(CLI::App& command, Run& chosen);
 void define_index_info(CLI::App& command, Run& chosen);
+void define_index_list(CLI::App& command, Run& chosen);
 void define_index_verify(CLI::App& command, Run& chosen);
 void define_index_export(CLI::App& command, Run& chosen);
 void define_index_cache(CLI::App& command, Run& chosen);

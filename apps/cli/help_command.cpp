@@ -10,14 +10,13 @@ void print_help(const CLI::App& program, const std::vector<std::string>& words) 
   const CLI::App* command = &program;
   for (const std::string& word : words) {
     const CLI::App* next = nullptr;
-    std::string known;
+    std::vector<std::string> known;
     for (const CLI::App* below : command->get_subcommands({})) {
       if (below->get_name() == word) next = below;
-      known += (known.empty() ? "" : ", ") + below->get_name();
+      known.push_back(below->get_name());
     }
     if (next == nullptr) {
-      throw CLI::ParseError(path_of(*command) + " has no command '" + word + "'" +
-                                (known.empty() ? "" : ": " + known),
+      throw CLI::ParseError(path_of(*command) + ": " + unknown_command(word, known),
                             CLI::ExitCodes::ExtrasError);
     }
     command = next;

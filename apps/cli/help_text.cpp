@@ -1,6 +1,9 @@
 #include "help_text.h"
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "app_tree.h"
@@ -63,12 +66,21 @@ std::string wrong_value(const CLI::App& command, const std::string& name,
   return name + " must be " + must_be(facts_of(*option), *option) + ", not " + value;
 }
 
-// Whether most letters are the same from the front or from the back.
-bool is_close(const std::string& a, const std::string& b) {
-  const auto front = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
-  const auto back = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin();
-  const auto longest = static_cast<std::ptrdiff_t>(std::max(a.size(), b.size()));
-  return 4 * (front + back) >= 3 * longest;
+// "bash, zsh or fish"
+std::string listed(const std::vector<std::string>& choices) {
+  std::string text;
+  for (std::size_t k = 0; k < choices.size(); ++k) {
+    text += (k == 0 ? "" : k + 1 == choices.size() ? " or " : ", ") + choices[k];
+  }
+  return text;
+}
+
+// CLI11's: "shell: tcsh not in {bash,zsh,fish}"
+std::string wrong_choice(const CLI::App& command, const std::string& name,
+                         const std::string& value) {
+  const CLI::Option* option = command.get_option_no_throw(name);
+  if (option == nullptr || value.empty()) return "";
+  return name + " must be " + listed(facts_of(*option).choices) + ", not " + value;
 }
 
 // "--imges (did you mean --images?)"
@@ -78,7 +90,17 @@ std::string with_guess(const std::string& argument, const CLI::App& command) {
   for (const OptionFacts& option : facts_of(command, "").options) known.push_back(option.name());
   const std::string given = argument.substr(0, argument.find('='));
   const std::string guess = nearest_name(given, known);
-  return is_close(given, guess) ? argument + " (did you mean " + guess + "?)" : argument;
+  return is_like(given, guess) ? argument + " (did you mean " + guess + "?)" : argument;
+}
+
+// People name photos without an option, or let the shell expand a pattern.
+std::string hint_of_images(const std::string& argument, const CLI::App& command) {
+  std::error_code unknown;
+  if (command.get_option_no_throw("--images") == nullptr || argument.starts_with('-') ||
+      !std::filesystem::exists(argument, unknown)) {
+    return "";
+  }
+  return ": --images takes one folder of photos, or one text file with a path per line";
 }
 
 std::string unexpected(const CLI::App& command) {
@@ -87,11 +109,40 @@ std::string unexpected(const CLI::App& command) {
   std::vector<std::string> commands;
   for (const CLI::App* below : command.get_subcommands({})) commands.push_back(below->get_name());
   if (!commands.empty() && !all[0].starts_with('-')) return unknown_command(all[0], commands);
+  constexpr std::size_t kShown = 6;
   std::string text;
-  for (const std::string& argument : all) {
-    text += (text.empty() ? "" : " ") + with_guess(argument, command);
+  for (std::size_t k = 0; k < std::min(kShown, all.size()); ++k) {
+    text += (text.empty() ? "" : " ") + with_guess(all[k], command);
   }
-  return (all.size() == 1 ? "unexpected argument: " : "unexpected arguments: ") + text;
+  if (all.size() > kShown) text += " and " + std::to_string(all.size() - kShown) + " more";
+  return (all.size() == 1 ? "unexpected argument: " : "unexpected arguments: ") + text +
+         hint_of_images(all[0], command);
+}
+
+// What other programs call some commands.
+std::string other_word_for(const std::string& word, const std::vector<std::string>& known) {
+  constexpr std::array<std::array<std::string_view, 2>, 14> kOthers = {{
+      {"create", "build"},
+      {"delete", "remove"},
+      {"find", "search"},
+      {"ls", "list"},
+      {"new", "build"},
+      {"predict", "embed"},
+      {"query", "search"},
+      {"rm", "remove"},
+      {"server", "serve"},
+      {"show", "info"},
+      {"stats", "info"},
+      {"test", "evaluate"},
+      {"update", "sync"},
+      {"web", "serve"},
+  }};
+  for (const auto& [other, ours] : kOthers) {
+    if (word == other && std::find(known.begin(), known.end(), ours) != known.end()) {
+      return std::string(ours);
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -109,9 +160,10 @@ const CLI::App& innermost(const CLI::App& program) {
 }
 
 std::string unknown_command(const std::string& word, const std::vector<std::string>& known) {
-  const std::string guess = nearest_name(word, known);
+  std::string guess = nearest_name(word, known);
+  if (!is_like(word, guess)) guess = other_word_for(word, known);
   std::string text = "there is no command '" + word + "'";
-  if (is_close(word, guess)) text += " (did you mean " + guess + "?)";
+  if (!guess.empty()) text += " (did you mean " + guess + "?)";
   for (std::size_t k = 0; k < known.size(); ++k) text += (k == 0 ? ": " : ", ") + known[k];
   return text;
 }
@@ -123,8 +175,9 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& program) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !command.remaining().empty()) {
     better = unexpected(command);
   } else if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) {
-    better = wrong_value(command, text.substr(0, text.find(": ")),
-                         between(text, ": Value ", " not in range"));
+    const std::string name = text.substr(0, text.find(": "));
+    better = wrong_value(command, name, between(text, ": Value ", " not in range"));
+    if (better.empty()) better = wrong_choice(command, name, between(text, ": ", " not in {"));
   } else if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
     better =
         wrong_value(command, between(text, "Could not convert: ", " = "), between(text, " = ", ""));
@@ -134,8 +187,15 @@ std::string message_of(const CLI::ParseError& error, const CLI::App& program) {
       better = name + " needs a value";
     }
   }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    const CLI::Option* option = command.get_option_no_throw(between(text, "", " is required"));
+    if (option != nullptr && !facts_of(*option).choices.empty()) {
+      better = text + ": " + listed(facts_of(*option).choices);
+    }
+  }
   if (text == "A subcommand is required") {
-    better = "a command is required: 'diml help' lists them";
+    better = command.remaining().empty() ? "a command is required: 'diml help' lists them"
+                                         : unexpected(command);
   }
   return better.empty() ? text : better;
 }

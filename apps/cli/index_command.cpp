@@ -351,6 +351,7 @@ Run define_index(CLI::App& command) {
 #endif
   add("remove", "Remove images from a gallery", define_index_remove);
   add("info", "What a gallery holds", define_index_info);
+  add("list", "The images of a gallery: ids, labels, paths and metadata", define_index_list);
   add("verify", "Check a gallery for damage", define_index_verify);
   add("export", "Write grids, labels and texts to files", define_index_export);
   add("copy", "Copy a gallery, into PostgreSQL or out of it", define_index_copy);
@@ -363,9 +364,8 @@ Run define_index(CLI::App& command) {
   return [chosen] {
     if (!*chosen)
       throw CLI::RequiredError(
-          "build, add, remove, sync, info, verify, export, copy, shard, cache, backup, restore, "
-          "compact "
-          "or salvage");
+          "build, add, remove, sync, info, list, verify, export, copy, shard, cache, backup, "
+          "restore, compact or salvage");
     (*chosen)();
   };
 }

@@ -62,6 +62,11 @@ std::size_t lateness(const QueryResult& query) {
   return query.first_right == 0 ? std::numeric_limits<std::size_t>::max() : query.first_right;
 }
 
+std::ptrdiff_t right_at_first(const std::vector<QueryResult>& queries) {
+  return std::count_if(queries.begin(), queries.end(),
+                       [](const QueryResult& query) { return query.p_at_1 == 1.0; });
+}
+
 // A document as the value of an attribute; its lines stay lines.
 std::string attribute(const std::string& text) {
   std::string safe;
@@ -235,13 +240,19 @@ std::string instructive_page(const InstructivePage& page, const ComparedDepths& 
   html += "<title>" + markup_text(shown(page.title)) + "</title>\n</head>\n<body>\n<main>\n<h1>" +
           markup_text(shown(page.title)) + "</h1>\n<p>" +
           std::to_string(depths.before.queries.size()) + " queries; the first " +
-          std::to_string(depths.after.rerank) + " candidates of each are re-ranked.</p>\n";
+          std::to_string(depths.after.rerank) +
+          " candidates of each are re-ranked. Of all queries, " +
+          std::to_string(right_at_first(depths.before.queries)) +
+          " find an image of their class first by cosine, and " +
+          std::to_string(right_at_first(depths.after.queries)) + " after re-ranking.</p>\n";
   const std::size_t total = chosen.fixed.size() + chosen.broken.size() + chosen.wrong.size();
   std::size_t drawn = 0;
   const auto section = [&](const std::string& heading, const std::string& words,
                            const std::vector<std::size_t>& places, std::size_t all) {
-    html += "<section>\n<h2>" + heading + ": " + std::to_string(all) + "</h2>\n<p>" + words +
-            " Shown: " + std::to_string(places.size()) + " of " + std::to_string(all) + ".</p>\n";
+    html += "<section>\n<h2>" + heading + ": " + std::to_string(all) + "</h2>\n<p>" +
+            (all == 0 ? "No query." : words);
+    if (places.size() < all) html += " Shown: " + std::to_string(places.size()) + ".";
+    html += "</p>\n";
     for (const std::size_t place : places) {
       html += maker.article(place);
       progress(++drawn, total);

@@ -34,6 +34,7 @@ std::vector<std::string> images_in(const std::string& folder) {
 }
 
 std::vector<std::string> images_listed(const std::string& list) {
+  if (is_image_name(list) && fs::is_regular_file(list)) return {list};  // one photo
   std::vector<std::string> paths;
   try {
     paths = read_names(list);
@@ -41,6 +42,10 @@ std::vector<std::string> images_listed(const std::string& list) {
     throw with_context(error, "", ": name a folder, or a file with one path per line");
   }
   std::erase(paths, "");
+  if (!paths.empty() && shown(paths.front()) != paths.front() && !fs::exists(paths.front()))
+    throw Error(list +
+                ": is no text with one path per line (grids on disk are no photos: "
+                "--embeddings PREFIX takes them where there is such an option)");
   if (paths.empty()) throw Error(list + ": lists no images; write one path per line");
   const auto missing = std::find_if(paths.begin(), paths.end(),
                                     [](const std::string& path) { return !fs::exists(path); });

@@ -18,6 +18,7 @@
 #include "progress_bar.h"
 #include "search/name_json.h"
 #include "search_queries.h"
+#include "where_hint.h"
 #if DIML_HAS_NETWORKS
 #include "calibrated.h"
 #include "diml/gallery_images.h"
@@ -86,8 +87,10 @@ void SearchCommand::ask(const GridStore& from, const GridSnapshot& snapshot, con
 #if DIML_HAS_NETWORKS
   const std::vector<std::string> photos = photos_of(images);
   Embedder embedder = open_embedder_of(from, network.with_threads(match.threads));
+  // Of one photo nothing is left to search with: the error is the same with --skip-bad.
+  const bool skips = skip_bad || photos.size() == 1;
   ask_photos(embedder, from.format().type, photos,
-             {skip_bad ? BadImages::skip : BadImages::stop, !html.empty()}, take, progress, bad_);
+             {skips ? BadImages::skip : BadImages::stop, !html.empty()}, take, progress, bad_);
   if (bad_.size() == photos.size()) {
     throw Error(bad_.front() +
                 (photos.size() > 1 ? " (and none of the other photos can be read)" : ""));
@@ -141,8 +144,9 @@ void SearchCommand::tell_what_is_left_out(const GridStore& from) const {
   report_bad(bad_, asked_ + bad_.size(), "");
 #endif
   if (!filter_.empty() && admitted_ == 0) {
-    tell_at_end("no image of " + shown_gallery(gallery) + " satisfies " + filter_.text() + ": 0 of " +
-                std::to_string(from.snapshot()->size()) + " were searched");
+    tell_at_end("no image of " + shown_gallery(gallery) + " satisfies " + filter_.text() +
+                ": 0 of " + std::to_string(from.snapshot()->size()) + " were searched" +
+                hint_of_conditions(filter_, *from.snapshot()));
   } else if (without_hits_ > 0) {
     tell_at_end(std::to_string(without_hits_) + " of " + std::to_string(asked_) +
                 " queries have no hits");
@@ -270,8 +274,9 @@ Run define_search(CLI::App& command) {
   define_layout(command, options->layout);
   command.add_option("--top", options->top, "Hits per query");
   command.add_option("--rerank", options->rerank, "Candidates that are matched structurally");
-  command.add_option("--first-stage", options->first_stage,
-                     "exact, cuda, or an index built by 'diml index cache': index, or pgvector in PostgreSQL");
+  command.add_option(
+      "--first-stage", options->first_stage,
+      "exact, cuda, or an index built by 'diml index cache': index, or pgvector in PostgreSQL");
 #if DIML_HAS_NETWORKS
   options->network.define_running_of_gallery(command);
   define_no_calibration(command, options->no_calibration);

@@ -114,7 +114,8 @@ Run define_train(CLI::App& command) {
   setting("--miner", "loss.miner", "See 'diml list miners'; without it, the default of the loss");
   setting("--measure", "measure.kind", "What the loss compares by: global, structural or blended");
   setting("--epochs", "epochs", "How many");
-  setting("--learning-rate", "optimiser.learning_rate", "Learning rate of the backbone");
+  setting("--batch", "sampler.batch", "Images in a batch");
+  setting("--learning-rate,--lr", "optimiser.learning_rate", "Learning rate of the backbone");
   setting("--select", "evaluate.select",
           "Classes that select the best epoch: test or val; last: the last epoch");
   setting("--seed", "seed", "Random seed of the run");

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/missing_folder.h"
 #include "base/system_error.h"
 
 namespace diml {
@@ -112,6 +113,6 @@ std::string OutputFile::beside(int attempt) const {
   return place_ + ".tmp" + std::to_string(::getpid()) + "." + std::to_string(attempt);
 }
 
-void OutputFile::fail(const char* doing) const { throw system_error(path_ + ": " + doing, errno); }
+void OutputFile::fail(const char* doing) const { throw not_made(path_, doing, errno); }
 
 }  // namespace diml

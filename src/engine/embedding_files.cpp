@@ -13,6 +13,7 @@
 
 #include "base/float16.h"
 #include "base/label_words.h"
+#include "base/missing_folder.h"
 #include "base/output_file.h"
 #include "base/shown_text.h"
 #include "base/system_error.h"
@@ -159,7 +160,7 @@ EmbeddingFiles::EmbeddingFiles(std::string prefix, const LabelledImages& list,
   }
   std::error_code failed;
   fs::create_directory(folder_, failed);
-  if (failed) throw system_error(folder_ + ": cannot be made", failed);
+  if (failed) throw not_made(folder_, "cannot be made", failed.value());
   lock_ = std::make_unique<Lock>(folder_);
   const bool earlier = load_state();
   const auto open = [&](const char* name, std::size_t header) {

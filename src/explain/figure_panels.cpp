@@ -7,16 +7,10 @@
 #include "diml/error.h"
 #include "number_places.h"
 #include "numbers.h"
+#include "region_outline.h"
 
 namespace diml::explained {
 namespace {
-
-Rectangle cell_of(const Rectangle& area, GridShape shape, std::size_t cell) {
-  const double width = area.width / static_cast<double>(shape.cols);
-  const double height = area.height / static_cast<double>(shape.rows);
-  return {area.x + width * static_cast<double>(cell % shape.cols),
-          area.y + height * static_cast<double>(cell / shape.cols), width, height};
-}
 
 std::vector<double> times_even(const std::vector<double>& marginal) {
   std::vector<double> weights = marginal;
@@ -97,34 +91,38 @@ void FigurePainter::badge(const Rectangle& area, const ShownPair& one) const {
                text(kWhite, Align::centre, true));
 }
 
-// The line around a group of cells, each side as a path of its own.
-void FigurePainter::outline_region(const Rectangle& area, GridShape shape,
-                                   const std::vector<std::size_t>& cells, Ink ink,
-                                   double width) const {
-  const auto inside = [&](std::size_t row, std::size_t col) {
-    return row < shape.rows && col < shape.cols &&
-           std::binary_search(cells.begin(), cells.end(), row * shape.cols + col);
-  };
+void FigurePainter::outline_region(const std::vector<Side>& sides, Ink ink, double width) const {
   drawing.ink(ink);
   cairo_t* cairo = drawing.cairo();
   cairo_save(cairo);
   cairo_set_line_cap(cairo, CAIRO_LINE_CAP_SQUARE);
   cairo_set_line_width(cairo, width);
-  const auto side = [&](double x0, double y0, double x1, double y1) {
-    cairo_move_to(cairo, x0, y0);
-    cairo_line_to(cairo, x1, y1);
-  };
-  for (const std::size_t cell : cells) {
-    const std::size_t row = cell / shape.cols;
-    const std::size_t col = cell % shape.cols;
-    const Rectangle box = cell_of(area, shape, cell);
-    if (row == 0 || !inside(row - 1, col)) side(box.x, box.y, box.right(), box.y);
-    if (!inside(row + 1, col)) side(box.x, box.bottom(), box.right(), box.bottom());
-    if (col == 0 || !inside(row, col - 1)) side(box.x, box.y, box.x, box.bottom());
-    if (!inside(row, col + 1)) side(box.right(), box.y, box.right(), box.bottom());
+  for (const Side& side : sides) {
+    cairo_move_to(cairo, side.x0, side.y0);
+    cairo_line_to(cairo, side.x1, side.y1);
   }
   cairo_stroke(cairo);
   cairo_restore(cairo);
+}
+
+// The frame of a region runs within it, and within those of stronger regions that share cells with
+// it: none hides another.
+double FigurePainter::inset_of(const ShownPair& one, const Rectangle& cell, bool source) const {
+  const auto cells_of = [source](const ShownPair& pair) -> const std::vector<std::size_t>& {
+    return source ? pair.region->source : pair.region->target;
+  };
+  const std::vector<std::size_t>& cells = cells_of(one);
+  double stronger = 0.0;
+  for (const ShownPair& other : shown) {
+    if (&other == &one) break;
+    const std::vector<std::size_t>& others = cells_of(other);
+    stronger += std::find_first_of(others.begin(), others.end(), cells.begin(), cells.end()) !=
+                others.end();
+  }
+  const double first = stroke(0.7);
+  const double most = 0.4 * std::min(cell.width, cell.height);  // the frame stays one
+  const double step = std::min(stroke(2.1), (most - first) / static_cast<double>(shown.size()));
+  return first + std::max(0.0, step) * stronger;
 }
 
 void FigurePainter::mark_cells(const Rectangle& area, GridShape shape, bool source) const {
@@ -132,8 +130,10 @@ void FigurePainter::mark_cells(const Rectangle& area, GridShape shape, bool sour
   std::for_each(shown.rbegin(), shown.rend(), [&](const ShownPair& one) {
     if (one.region != nullptr) {
       const std::vector<std::size_t>& cells = source ? one.region->source : one.region->target;
-      outline_region(area, shape, cells, {1.0, 1.0, 1.0, 0.9}, stroke(2.8));
-      outline_region(area, shape, cells, one.ink(), stroke(1.4));
+      const double inset = inset_of(one, cell_of(area, shape, 0), source);
+      const std::vector<Side> sides = region_outline(area, shape, cells, inset);
+      outline_region(sides, {1.0, 1.0, 1.0, 0.9}, stroke(2.8));
+      outline_region(sides, one.ink(), stroke(1.4));
       return;
     }
     const Rectangle cell = cell_of(area, shape, source ? one.pair->source : one.pair->target);

@@ -4,6 +4,7 @@
 
 #include "drawing.h"
 #include "figure_layout.h"
+#include "region_outline.h"
 #include "shown_pairs.h"
 
 namespace diml::explained {
@@ -32,8 +33,8 @@ struct FigurePainter {
   }
   double baseline(double middle) const { return middle + 0.36 * font(); }
 
-  void outline_region(const Rectangle& area, GridShape shape, const std::vector<std::size_t>& cells,
-                      Ink ink, double width) const;
+  void outline_region(const std::vector<Side>& sides, Ink ink, double width) const;
+  double inset_of(const ShownPair& one, const Rectangle& cell, bool source) const;
   void mark_cells(const Rectangle& area, GridShape shape, bool source) const;
   void badge(const Rectangle& area, const ShownPair& one) const;
   double badge_width(const ShownPair& one) const;

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "base/missing_folder.h"
 #include "base/system_error.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
@@ -20,6 +21,17 @@ namespace diml::gallery {
 namespace {
 
 namespace fs = std::filesystem;
+
+Error no_gallery_at(const std::string& place) {
+  std::error_code unknown;
+  if (fs::is_regular_file(place, unknown)) {
+    return {ErrorKind::not_found, place + ": is a file, and a gallery is a folder"};
+  }
+  const char* why = fs::is_directory(place, unknown)
+                        ? ": there is no gallery in this folder: create one in a new folder"
+                        : ": there is no gallery: create one";
+  return {ErrorKind::not_found, place + why, "create_gallery"};
+}
 
 void set_number(Transaction& transaction, std::string_view name, std::uint64_t number) {
   transaction.put(Table::about, bytes_of(name), encode_number(name, number));
@@ -142,7 +154,7 @@ std::shared_ptr<LmdbStore> LmdbStore::create(const std::string& folder, const Gr
         folder + ": exists and is not a gallery: name a folder that is empty or does not exist");
   }
   const bool made = fs::create_directory(folder, failed);
-  if (failed) throw system_error(folder + ": cannot be made", failed);
+  if (failed) throw not_made(folder, "cannot be made", failed.value());
   const std::string data = folder + "/data.mdb";
   const std::string lock = folder + "/lock.mdb";
   try {
@@ -158,8 +170,7 @@ std::shared_ptr<LmdbStore> LmdbStore::create(const std::string& folder, const Gr
 std::shared_ptr<LmdbStore> LmdbStore::open(const std::string& folder, StoreAccess access) {
   std::error_code failed;
   if (!fs::exists(folder + "/data.mdb", failed)) {
-    throw Error(ErrorKind::not_found, folder + ": there is no gallery: create one",
-                "create_gallery");
+    throw no_gallery_at(folder);
   }
   auto environment = Environment::open(folder, access, Environment::Wanted::existing);
   const Transaction transaction(environment, StoreAccess::read);

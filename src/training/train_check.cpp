@@ -46,14 +46,15 @@ void expect(bool holds, const std::string& otherwise) {
   if (!holds) throw Error(otherwise);
 }
 
-// A short list is printed whole; of a long one only the nearest name.
+// A short list is printed whole; of a long one only the nearest name, where one is like it.
 void expect_known(const char* setting, const std::string& value,
                   const std::vector<std::string>& known) {
   constexpr std::size_t kShort = 4;
   if (std::find(known.begin(), known.end(), value) != known.end()) return;
+  const std::string nearest = nearest_name(value, known);
   throw Error(std::string(setting) + " cannot be '" + value + "': " +
-              (known.size() <= kShort ? "there are " + joined(known)
-                                      : "the nearest is " + nearest_name(value, known)));
+              (known.size() <= kShort || !is_like(value, nearest) ? "there are " + joined(known)
+                                                                  : "the nearest is " + nearest));
 }
 
 // NaN lies in no range.

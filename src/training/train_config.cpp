@@ -200,8 +200,11 @@ void set(TrainConfig& config, std::string_view name, std::string_view value) {
   LossParams& loss = config.loss;
   if (set_number(name, value, kOfLoss, numbers_of(loss_kinds()), loss.numbers)) return;
   if (set_number(name, value, kOfMiner, numbers_of(miner_kinds()), loss.miner_numbers)) return;
-  throw Error("there is no setting '" + one_line(name) + "': the nearest is " +
-              nearest_name(name, known_names()));
+  const std::string nearest = nearest_name(name, known_names());
+  throw Error("there is no setting '" + one_line(name) + "': " +
+              (is_like(name, nearest)
+                   ? "the nearest is " + nearest
+                   : "docs/training.md lists them, as does config.yaml of a run"));
 }
 
 std::vector<std::pair<std::string, std::string>> settings_of(const TrainConfig& config) {

@@ -73,11 +73,20 @@ TEST_F(WrongCall, ImagesThatAreNotThereAreNamed) {
   expect_refused(embed({"--images", "list.txt", "--out", "e"}), {"list.txt", "none.jpg"});
   expect_refused(embed({"--images", "empty.txt", "--out", "e"}), {"empty.txt: lists no images"});
   expect_refused(embed({"--images", "empty", "--out", "e"}), {"empty: has no JPEG, PNG"});
+  put_text("array.npy", std::string("\x93NUMPY\x01\n", 8));
+  expect_refused(embed({"--images", "array.npy", "--out", "e"}),
+                 {"array.npy: is no text with one path per line"});
+}
+
+TEST_F(WrongCall, CrittersAreNotDrawnBetweenOthers) {
+  expect_refused({"critters", "--out", "critters", "--classes", "2"},
+                 {"critters: holds a data set already: remove it, or name another folder"});
 }
 
 TEST_F(WrongCall, APlaceThatCannotBeWrittenIsToldFirst) {
   std::filesystem::resize_file(at(photos()[0]), 0);  // the first photo of the work
-  expect_refused(embed_critters("none/e"), {"none/e.partial: cannot be made: No such file"});
+  expect_refused(embed_critters("none/e"),
+                 {"none/e.partial: cannot be made: there is no folder none: make it first"});
   expect_refused(embed_critters("critters/"), {"'critters/' is no beginning of file names"});
   expect_refused(embed_critters(""), {"is no beginning of file names"});
   expect_embed_refused({"--json", "none/e.json"}, {"none/e.json"});

@@ -59,6 +59,8 @@ TEST_F(EmbedCommand, TakesFoldersAndListsOfImages) {
   run_well(embed({"--images", "list.txt", "--out", "f"}));
   EXPECT_EQ(lines_in("f.paths.txt"),
             (std::vector<std::string>{photos()[2], photos()[1], photos()[2]}));
+  run_well(embed({"--images", photos()[2], "--out", "one"}));
+  EXPECT_EQ(lines_in("one.paths.txt"), (std::vector<std::string>{photos()[2]}));
   const std::vector<float> from_folder = floats_in("e.cells.npy");
   const std::vector<float> from_list = floats_in("f.cells.npy");
   EXPECT_TRUE(std::equal(from_folder.begin(), from_folder.end(), from_list.begin()));

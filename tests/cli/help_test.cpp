@@ -45,8 +45,9 @@ TEST_F(Help, OfACommandIsTheSameByBothRoads) {
   EXPECT_EQ(run_well({"help"}), run_well({"--help"}));
   EXPECT_EQ(run_well({"help", "match"}), run_well({"match", "--help"}));
   EXPECT_EQ(run_well({"help", "match"}).find("Structural similarity"), 0u);
-  expect_refused({"help", "frobnicate"}, {"diml has no command 'frobnicate'", "match"});
-  expect_refused({"help", "match", "more"}, {"diml match has no command 'more'"});
+  expect_refused({"help", "frobnicate"}, {"diml: there is no command 'frobnicate': match"});
+  expect_refused({"help", "evalute"}, {"there is no command 'evalute' (did you mean evaluate?)"});
+  expect_refused({"help", "match", "more"}, {"diml match: there is no command 'more'"});
 }
 
 TEST_F(Help, SaysRangesAndChoicesInWords) {
@@ -85,6 +86,19 @@ TEST_F(Help, UnexpectedArgumentsAreNamedInTheOrderGiven) {
   expect_refused(match({"stray"}), {"unexpected argument: stray"});
   expect_refused({"index", "build", "g", "--grid", "99"}, {"(see diml index build --help)"});
   expect_refused(match({"--tolerence=1"}), {"--tolerence=1 (did you mean --tolerance?)"});
+  expect_refused({"--verison"}, {"unexpected argument: --verison (did you mean --version?)"});
+  expect_refused(match({"a", "b", "c", "d", "e", "f", "g", "h"}), {"a b c d e f and 2 more"});
+}
+
+TEST_F(Help, PhotosWithoutTheirOptionAreToldToWhichTheyBelong) {
+  if (!has(run_well({"--help"}), "  index ")) return;  // built without
+  expect_refused({"index", "build", "g", "C.npy"},
+                 {"unexpected argument: C.npy: --images takes one folder"});
+}
+
+TEST_F(Help, AChoiceThatIsNoneIsAnsweredWithAll) {
+  expect_refused({"completion", "tcsh"}, {"shell must be bash, zsh or fish, not tcsh"});
+  expect_refused({"completion"}, {"shell is required: bash, zsh or fish"});
 }
 
 TEST_F(Help, AMistypedCommandIsAnsweredWithTheNearest) {
@@ -92,6 +106,11 @@ TEST_F(Help, AMistypedCommandIsAnsweredWithTheNearest) {
   expect_refused({"index", "bild", "g"},
                  {"diml index: there is no command 'bild' (did you mean build?): build, add"});
   expect_refused({"frobnicate"}, {"there is no command 'frobnicate': match"});
+  expect_refused({"mathc"}, {"(did you mean match?)"});
+  expect_refused({"predict"}, {"there is no command 'predict'"});
+  if (!has(run_well({"--help"}), "  index ")) return;  // built without
+  expect_refused({"index", "delete", "g"}, {"'delete' (did you mean remove?)"});
+  expect_refused({"index", "ls", "g"}, {"'ls' (did you mean list?)"});
 }
 
 TEST_F(Help, VersionTellsHowItWasBuilt) {

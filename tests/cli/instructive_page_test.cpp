@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 
 #include "base/raw_npy.h"
@@ -74,6 +75,13 @@ class InstructivePages : public PhotoFolder {
     EXPECT_EQ(fault_of_xml(as_xml(page)), "");
     EXPECT_NE(page.find("<h2>Fixed: " + gain.at("fixed").dump() + "<"), std::string::npos);
     EXPECT_NE(page.find("<h2>Broken: " + gain.at("broken").dump() + "<"), std::string::npos);
+    std::smatch found;
+    ASSERT_TRUE(std::regex_search(page, found,
+                                  std::regex("Of all queries, ([0-9]+) find an image of "
+                                             "their class first by cosine, and ([0-9]+) "
+                                             "after re-ranking")));
+    EXPECT_EQ(std::stoi(found[2]) - std::stoi(found[1]),
+              gain.at("fixed").get<int>() - gain.at("broken").get<int>());
     EXPECT_EQ(count_of(page, "http://") + count_of(page, "https://"),
               count_of(page, "http://www.w3.org/"))
         << "it loads something";

@@ -15,7 +15,7 @@ TEST_F(Output, IntoAMissingFolderIsRefused) {
   const Arguments inputs = {"match", "--cells", "C.npy", "--globals", "V.npy", "--pairs", "P.npy"};
   Arguments into_missing = inputs;
   into_missing.insert(into_missing.end(), {"--out", "missing/S.npy"});
-  expect_refused(into_missing, {"missing/S.npy"});
+  expect_refused(into_missing, {"missing/S.npy: cannot be written: there is no folder missing"});
   expect_refused(evaluate({"--json", "missing/J.json"}), {"missing/J.json"});
   expect_refused({"generate", "--images", "60", "--out", "missing/g"}, {"missing/g"});
   expect_refused({"doctor", "--json", "missing/D.json"}, {"missing/D.json"});

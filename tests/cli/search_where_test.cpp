@@ -120,6 +120,55 @@ TEST_F(SearchWhere, NoImageThatFitsIsSaid) {
       << result.err;
 }
 
+TEST_F(SearchWhere, ALabelOrAFieldThatIsNotThereIsSaid) {
+  const auto expect_hint = [&](const std::string& condition, const std::string& hint) {
+    const Arguments search = {"search", "g", photos()[0], "--where", condition};
+    const Arguments list = {"index", "list", "g", "--where", condition};
+    for (const Arguments& command : {search, list}) {
+      const std::string told = run(command).err;
+      EXPECT_NE(told.find(condition), std::string::npos) << told;
+      EXPECT_NE(told.find(hint), std::string::npos) << told;
+      EXPECT_EQ(told.find('\n'), told.size() - 1) << told;
+    }
+  };
+  std::string label = hits_of(found({}))[0].at("label");
+  std::string other = label;
+  std::transform(other.begin(), other.end(), other.begin(), ::tolower);
+  ASSERT_NE(label, other);
+  expect_hint("label=" + other, "there is no label " + other + ", the nearest is " + label);
+  expect_hint("label=pug", "there is no label pug; there are 0");
+  expect_hint("Label=" + label, "no image has Label in its metadata (did you mean label?)");
+  expect_hint("size<3", "no image has size in its metadata\n");
+  EXPECT_EQ(run({"index", "list", "g", "--where", "price>77"}).err,
+            "no image of g satisfies price>77\n");
+}
+
+TEST_F(SearchWhere, ImagesAreListedWithWhatConditionsAskFor) {
+  const Json all = Json::parse(run_well({"index", "list", "g", "--json", "-"}));
+  EXPECT_EQ(all.at("items"), kAll);
+  ASSERT_EQ(all.at("images").size(), kAll);
+  const Json some =
+      Json::parse(run_well({"index", "list", "g", "--where", "price=2", "--json", "-"}));
+  Json wanted = Json::array();
+  for (const Json& image : all.at("images")) {
+    if (image.at("metadata").at("price") == 2) wanted.push_back(image);
+  }
+  EXPECT_FALSE(wanted.empty());
+  EXPECT_EQ(some.at("images"), wanted);
+  const std::string table = run_well({"index", "list", "g", "--where", "price=2"});
+  for (const Json& image : wanted) {
+    EXPECT_NE(table.find(image.at("path").get<std::string>()), std::string::npos) << table;
+    EXPECT_NE(table.find(image.at("label").get<std::string>()), std::string::npos) << table;
+  }
+  expect_refused({"search", "g", "--id", "99"}, {"'diml index list' does"});
+}
+
+TEST_F(SearchWhere, OfOneQueryThatCannotBeReadNothingIsSkipped) {
+  const ProgramResult result = run({"search", "g", "missing.jpg"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "diml search: missing.jpg: cannot be opened: No such file or directory\n");
+}
+
 TEST_F(SearchWhere, WrongConditionsAreRefusedInOneLine) {
   const auto refused = [&](const std::string& condition, const std::string& why) {
     expect_refused({"search", "g", photos()[0], "--where", condition}, {why});

@@ -1,6 +1,7 @@
 #include "diml/figure.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "explain/label_places.h"
 #include "explain/number_places.h"
 #include "explain/numbers.h"
+#include "explain/region_outline.h"
 #include "random_grid.h"
 #include "text_boxes.h"
 #include "well_formed.h"
@@ -393,6 +395,63 @@ TEST(NumberPlaces, BoxesOfOneCornerStandApartInsideTheArea) {
                   std::abs(boxes[i].y - boxes[j].y) >= 12.0 - 1e-6)
           << i << " " << j;
     }
+  }
+}
+
+TEST(RegionOutline, RunsInsideItsCellsAndCloses) {
+  const explained::Rectangle area{10.0, 20.0, 40.0, 30.0};  // cells of 10 x 10
+  // An L, and a cell that touches it at a corner.
+  const std::vector<std::size_t> cells = {0, 4, 5, 10};
+  const std::vector<explained::Side> sides = region_outline(area, {3, 4}, cells, 2.0);
+  const auto ends_at = [&](double x, double y) {
+    return std::count_if(sides.begin(), sides.end(), [&](const explained::Side& side) {
+      return (side.x0 == x && side.y0 == y) || (side.x1 == x && side.y1 == y);
+    });
+  };
+  double length = 0.0;
+  for (const explained::Side& side : sides) {
+    EXPECT_EQ(ends_at(side.x0, side.y0), 2) << side.x0 << ", " << side.y0;
+    EXPECT_EQ(ends_at(side.x1, side.y1), 2) << side.x1 << ", " << side.y1;
+    length += (side.x1 - side.x0) + (side.y1 - side.y0);
+  }
+  // 80 around the L, 2 less at both ends of a side that turns inwards, 2 more where it turns
+  // outwards; 40 around the other cell.
+  EXPECT_DOUBLE_EQ(length, 80.0 - 8 * 2.0 + 40.0 - 8 * 2.0);
+  // The upper side of the first cell.
+  EXPECT_TRUE(std::any_of(sides.begin(), sides.end(), [](const explained::Side& side) {
+    return side.x0 == 12.0 && side.x1 == 18.0 && side.y0 == 22.0 && side.y1 == 22.0;
+  }));
+}
+
+TEST(Figure, NoFrameOfARegionHidesAnother) {
+  Explanation why = between(16, 16);
+  ASSERT_GE(why.regions.size(), 3u);
+  why.regions.resize(3);
+  for (Region& region : why.regions) region.target = {5, 6, 9, 10};  // the middle of the photo
+  FigureParams params;
+  params.style = FigureStyle::regions;
+  const Image figure = decoded(
+      draw_figure(why, plain(224, 224, 200), plain(224, 224, 90), PictureFormat::png, params));
+  std::size_t left = figure.width;
+  std::size_t right = 0;
+  for (std::size_t y = 0; y < figure.height; ++y) {
+    for (std::size_t x = 0; x < figure.width; ++x) {
+      if (!is_near(figure.at(x, y), 90, 90, 90)) continue;
+      left = std::min(left, x);
+      right = std::max(right, x);
+    }
+  }
+  ASSERT_LT(left, right);
+  // The right half of the frames, where no arrow runs: of each colour at least a thin line.
+  const std::size_t side = right - left;
+  for (const auto& [red, green, blue] : {std::array{213, 94, 0}, {0, 114, 178}, {0, 128, 94}}) {
+    std::size_t framed = 0;
+    for (std::size_t y = 0; y < figure.height; ++y) {
+      for (std::size_t x = left + side * 5 / 8; x < left + side * 7 / 8; ++x) {
+        framed += is_near(figure.at(x, y), red, green, blue) ? 1 : 0;
+      }
+    }
+    EXPECT_GT(framed, side / 2) << red << " " << green << " " << blue;
   }
 }
 

@@ -179,6 +179,12 @@ TEST_F(GalleryTest, KnowsAnotherModelAndOtherSettings) {
 TEST_F(GalleryTest, RefusesFoldersThatAreNoGallery) {
   expect_refused([&] { open_gallery(folder_ / "g"); }, "there is no gallery: create one",
                  ErrorKind::not_found);
+  std::filesystem::create_directory(folder_ / "photos");
+  expect_refused([&] { open_gallery(folder_ / "photos"); }, "no gallery in this folder",
+                 ErrorKind::not_found);
+  std::ofstream(folder_ / "photo.jpg") << "a photo";
+  expect_refused([&] { open_gallery(folder_ / "photo.jpg"); },
+                 "is a file, and a gallery is a folder", ErrorKind::not_found);
   filled();
   expect_refused([&] { create_gallery(folder_ / "g", format()); }, "is already a gallery: open it",
                  ErrorKind::conflict);

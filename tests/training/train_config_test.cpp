@@ -120,6 +120,10 @@ TEST(TrainConfig, AnswersAnUnknownNameWithTheNearest) {
                  "there is no setting 'epoch': the nearest is epochs");
   expect_refused([&] { set(config, "loss.margn", "3"); }, "the nearest is loss.margin");
   expect_refused([&] { set(config, "optimizer.name", "sgd"); }, "the nearest is optimiser.name");
+  // The last part alone; and where nothing is like it, no name is guessed.
+  expect_refused([&] { set(config, "batch", "3"); }, "the nearest is sampler.batch");
+  expect_refused([&] { set(config, "frobnicate", "3"); },
+                 "there is no setting 'frobnicate': docs/training.md lists them");
 }
 
 TrainConfig good_config() {
@@ -154,6 +158,7 @@ TEST(TrainConfigCheck, RefusesWhatIsOutOfRangeOrUnknown) {
       {"model.crop", "15", "16 to 4096"},
       {"model.resize", "4097", "16 to 4096"},
       {"loss.name", "tripple", "loss.name cannot be 'tripple': the nearest is triplet"},
+      {"loss.name", "foo", "loss.name cannot be 'foo': there are angular, arcface"},
       {"loss.miner", "distanc", "the nearest is distance"},
       {"loss.gamma", "1", "loss.gamma is no number of the loss margin: it has"},
       {"measure.lambda", "0", "lambda"},
