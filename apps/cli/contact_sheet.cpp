@@ -5,13 +5,14 @@
 
 #include "base/base64.h"
 #include "base/markup.h"
+#include "base/page_head.h"
 #include "base/shown_text.h"
 
 namespace diml::cli {
 namespace {
 
 constexpr const char* kStyle = R"(
-  :root { background: Canvas; color: CanvasText; color-scheme: light dark; --line: #8884; --dim: #5d6570; }
+  :root { --line: #8884; --dim: #5d6570; }
   @media (prefers-color-scheme: dark) { :root { --dim: #a3abb5; } }
   body { font: 15px/1.4 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
   h1 { font-size: 1.3rem; }
@@ -73,17 +74,14 @@ std::string figure_of(const SheetHit& sheet, std::size_t rank) {
 
 std::string contact_sheet(const std::string& gallery, const std::vector<SheetQuery>& queries) {
   std::string html =
-      "<!doctype html>\n<html lang=en><meta charset=utf-8>\n<meta name=viewport "
-      "content=\"width=device-width, initial-scale=1\">\n<title>" +
-      markup_text(shown(gallery)) + "</title>\n<style>" + kStyle + "</style>\n<main><h1>" +
-      markup_text(shown(gallery)) + "</h1>\n";
+      page_head(shown(gallery), kStyle) + "<main><h1>" + markup_text(shown(gallery)) + "</h1>\n";
   for (const SheetQuery& query : queries) {
     html += "<section><figure>" + picture(query.thumbnail, query.name) + "<figcaption><h2>" +
             short_name(query.name) + "</h2></figcaption></figure>\n<ol>\n";
     for (std::size_t k = 0; k < query.hits.size(); ++k) html += figure_of(query.hits[k], k + 1);
     html += "</ol></section>\n";
   }
-  return html + "</main></html>\n";
+  return html + "</main>\n</body>\n</html>\n";
 }
 
 }  // namespace diml::cli

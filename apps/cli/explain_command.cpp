@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/image_names.h"
 #include "base/npy.h"
 #include "base/shown_text.h"
 #include "command.h"
@@ -74,20 +75,13 @@ struct ExplainCommand {
   std::vector<std::string> inputs() const;
 };
 
-std::string ending_of(const std::string& path) {
-  std::string ending = fs::path(path).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending;
-}
-
 bool is_figure(const std::string& path) {
-  const std::string ending = ending_of(path);
+  const std::string ending = lower_case_ending(path);
   return ending == ".png" || ending == ".svg" || ending == ".pdf";
 }
 
 void expect_known_ending(const std::string& path) {
-  const std::string ending = ending_of(path);
+  const std::string ending = lower_case_ending(path);
   if (ending == ".html" || ending == ".json") return;
   if (is_figure(path)) {
 #if DIML_HAS_DRAWING
@@ -155,8 +149,9 @@ Sides ExplainCommand::of_features() const {
       loaded.rows > 0 ? GridShape{loaded.rows, cells / loaded.rows} : shape_of_cells(cells);
   sides.shape = shape;
   sides.own.push_back(std::move(loaded.grids));
-  const bool shown = std::any_of(outputs.begin(), outputs.end(),
-                                 [](const auto& path) { return ending_of(path) != ".json"; });
+  const bool shown = std::any_of(outputs.begin(), outputs.end(), [](const auto& path) {
+    return lower_case_ending(path) != ".json";
+  });
   Pictures pictures(named, Orientation::exif, named_preprocessing(network.params.preprocessing));
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const auto image = static_cast<std::int64_t>(rows[k]);
@@ -218,7 +213,7 @@ std::string ExplainCommand::drawn(const std::string& path, const Explanation& wh
 #if DIML_HAS_DRAWING
   figure.apply(params, number_given());  // names that were given
 #endif
-  const std::string ending = ending_of(path);
+  const std::string ending = lower_case_ending(path);
   if (ending == ".json") return to_json(why) + "\n";
   if (ending == ".html") return explain_page(why, sides.images[0], sides.images[1], params);
 #if DIML_HAS_DRAWING

@@ -102,13 +102,12 @@ void AddCommand::expect_processes() const {
   if (!is_in_database(gallery)) {
     throw Error(ErrorKind::unsupported,
                 address() + ": " + several +
-                    ", and one alone fills a gallery on disk: start one, or name a gallery in "
+                    ", but only one can fill a gallery on disk: start one, or name a gallery in "
                     "PostgreSQL");
   }
   if (fresh && !resume) {
     throw Error(address() + ": " + several +
-                ": --resume says that whoever comes first makes the gallery, and the others "
-                "continue");
+                ": add --resume; the first one then makes the gallery, and the others continue it");
   }
 }
 
@@ -260,7 +259,7 @@ AddReport AddCommand::run_images(const Progress& progress) {
   }
   if (queries > 0) {
     tell_at_end(images.root + ": " + counted_images(queries) +
-                " for queries alone, says the data set, and not added");
+                " only for queries in this data set, and not added");
   }
   tell_unused(texts, metadata);
   if (fresh) (void)cell_type();  // before the model is read

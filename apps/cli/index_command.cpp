@@ -275,10 +275,11 @@ void tell_layout(const EmbeddingSource& source) {
   const std::size_t rows = source.rows();
   const GridShape shape = shape_of_cells(source.cells_per_grid());
   if (rows == 0 || rows == shape.rows) return;
-  tell_at_end("its maps of " + std::to_string(rows) + " x " +
-              std::to_string(source.cells_per_grid() / rows) + " cells are drawn as " +
-              std::to_string(shape.rows) + " x " + std::to_string(shape.cols) +
-              ": a gallery keeps their number alone, on which scores without a prior depend");
+  tell_at_end(
+      "its maps of " + std::to_string(rows) + " x " +
+      std::to_string(source.cells_per_grid() / rows) + " cells are drawn as " +
+      std::to_string(shape.rows) + " x " + std::to_string(shape.cols) +
+      ": a gallery stores only their number; scores without a prior depend on nothing else");
 }
 
 std::string size_text(std::uint64_t bytes) {

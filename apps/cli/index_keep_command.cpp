@@ -98,7 +98,7 @@ void run_salvage(const Options& options) {
   }
   if (found.unsure > 0) {
     std::printf(
-        "unsure     %zu images lay outside of the trees: among them may be some that were "
+        "unsure     %zu images were found outside of the file's trees: some of them may have been "
         "removed or changed before\n",
         found.unsure);
   }

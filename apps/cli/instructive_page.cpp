@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "base/markup.h"
+#include "base/page_head.h"
 #include "base/shown_text.h"
 #include "diml/figure.h"
 #include "engine/rerank_gain.h"
@@ -16,15 +17,8 @@ namespace {
 constexpr std::size_t kThumbnail = 160;  // pixels of the short side
 constexpr int kQuality = 80;
 
-constexpr const char* kHead = R"(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-      content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<style>
-:root { background: Canvas; color: CanvasText; color-scheme: light dark; --line: #8884; --right: #1a7f37; --wrong: #cf222e; }
+constexpr const char* kStyle = R"(
+:root { --line: #8884; --right: #1a7f37; --wrong: #cf222e; }
 @media (prefers-color-scheme: dark) { :root { --right: #3fb950; --wrong: #ff7b72; } }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 66rem; padding: 0 1rem; }
 h1 { font-size: 1.4rem; }
@@ -38,7 +32,6 @@ figcaption { font-size: .85rem; overflow-wrap: anywhere; }
 .wrong { color: var(--wrong); font-weight: 600; }
 summary { cursor: pointer; margin-top: .25rem; padding: .25rem 0; }
 iframe { border: 1px solid var(--line); height: 44rem; width: 100%; }
-</style>
 )";
 
 // An explanation is put into its frame when it is first opened: a page of many stays quick.
@@ -236,9 +229,8 @@ std::string instructive_page(const InstructivePage& page, const ComparedDepths& 
                              const Progress& progress) {
   const InstructiveQueries chosen = instructive_queries(depths, page.most);
   const Page maker(page, depths, images, pictures);
-  std::string html = kHead;
-  html += "<title>" + markup_text(shown(page.title)) + "</title>\n</head>\n<body>\n<main>\n<h1>" +
-          markup_text(shown(page.title)) + "</h1>\n<p>" +
+  std::string html = page_head(shown(page.title), kStyle);
+  html += "<main>\n<h1>" + markup_text(shown(page.title)) + "</h1>\n<p>" +
           std::to_string(depths.before.queries.size()) + " queries; the first " +
           std::to_string(depths.after.rerank) +
           " candidates of each are re-ranked. Of all queries, " +

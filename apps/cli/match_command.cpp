@@ -165,7 +165,7 @@ void MatchCommand::run() const {
     }
     if (summary.without_prior > 0) {
       std::cout << summary.without_prior
-                << " have no prior: the fit was not to be trusted, their plans are plain\n";
+                << " were matched without the prior: its fit was not reliable\n";
     }
     if (certify) std::cout << "largest duality gap " << summary.largest_gap << "\n";
   }

@@ -68,7 +68,7 @@ void tell_left_out(const Dataset& data, const std::string& root, Split split) {
 void tell_without_role(const LabelledImages& images, const std::string& root) {
   if (images.without_role == 0) return;
   tell_at_end(root + ": " + counted_images(images.without_role) +
-              " neither for queries nor for the gallery, and left out");
+              " neither query nor in the gallery, and left out");
 }
 
 std::string counted_images(std::size_t count) {

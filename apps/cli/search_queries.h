@@ -31,8 +31,8 @@ void ask_embeddings(const GridStore& gallery, const std::string& prefix, CellLay
                     const TakeBatch& take, const Progress& progress);
 
 #if DIML_HAS_NETWORKS
-// Photos by their names. A folder stands for all photos in it, and a text file that is no photo for
-// those that it lists, a path a line.
+// Photos by their names. A folder stands for all photos in it, and a text file that is not a photo
+// for those that it lists, a path a line.
 std::vector<std::string> photos_of(const std::vector<std::string>& given);
 
 struct PhotoQueries {

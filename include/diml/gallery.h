@@ -35,8 +35,8 @@ struct GalleryCopy {
 GalleryCopy back_up_gallery(const std::string& folder, const std::string& to,
                             const Progress& progress = {});
 
-// Puts a verified copy of the backup in the place of the gallery, which need not exist. Who has the
-// old one open notices it with the next call.
+// Puts a verified copy of the backup in the place of the gallery, which need not exist. A process
+// that has the old one open notices it at its next call.
 GalleryCopy restore_gallery(const std::string& backup, const std::string& folder,
                             const Progress& progress = {});
 

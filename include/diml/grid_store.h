@@ -148,8 +148,8 @@ class GridSnapshot {
   // between two blocks of records.
   virtual StoreFaults verify(const Progress& progress = {}) const = 0;
 
-  // The same of many ids at once: what a store far away answers together. Any order, repeated or
-  // not.
+  // The same for many ids at once, which a remote store answers in one round trip. Any order,
+  // repeated or not.
   virtual std::vector<std::int64_t> ids() const;  // all, ascending
   virtual std::vector<Item> items(std::span<const std::int64_t> ids) const;
   virtual std::vector<std::vector<std::uint8_t>> thumbnails(
@@ -177,12 +177,12 @@ class GridSnapshot {
 enum class StoreAccess : std::uint8_t { read, write };
 enum class Duplicates : std::uint8_t { refuse, replace };
 
-// Word of the changes of a store, by whatever process, as they happen. For one thread.
+// Tells of the changes of a store as they happen, by any process. For one thread.
 class ChangeListener {
  public:
   virtual ~ChangeListener() = default;
-  // Waits for a change, at most so long; whether there may have been one since the last call. Where
-  // the store cannot be reached, it goes on trying, and throws nothing.
+  // Waits for a change, at most this long. Returns whether there may have been one since the last
+  // call. Tries again where the store cannot be reached, and throws nothing.
   virtual bool await(std::chrono::milliseconds longest) = 0;
 };
 
@@ -194,8 +194,8 @@ class GridStore {
   virtual ~GridStore() = default;
 
   virtual const std::string& name() const = 0;  // for messages: the folder, the address
-  // What a user of this store should know, in one line: how it is less safe than others. "" for
-  // nothing.
+  // A warning for the users of this store, in one line: where it is less safe than others. "" for
+  // none.
   virtual std::string caution() const { return ""; }
   virtual const GridFormat& format() const = 0;
   virtual std::unique_ptr<GridSnapshot> snapshot() const = 0;
@@ -224,7 +224,7 @@ class GridStore {
   };
   virtual Space space() const = 0;
 
-  // None where the store gives no word: its snapshots tell all the same.
+  // Null where the store does not tell of changes; its snapshots show them in any case.
   virtual std::unique_ptr<ChangeListener> listen() const { return nullptr; }
 
   // The approximate index that lies within the store; nothing where there is none.

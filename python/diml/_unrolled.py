@@ -110,9 +110,16 @@ def sinkhorn(similarity: Tensor, source: Tensor, target: Tensor, lambda_: float,
     return _solve(kernel, log_source, log_target, tolerance, max_iterations, None)
 
 
-def cross_correlation(correlation: Tensor) -> Tensor:
-    """Weights [..., R] of the products of cells with the other side's global: what is below 0 counts as 0."""
+def _uniform(correlation: Tensor) -> Tensor:
+    return torch.full_like(correlation, 1.0 / correlation.shape[-1])
+
+
+def _cross_correlation(correlation: Tensor) -> Tensor:
+    """What is below 0 counts as 0."""
     positive = torch.relu(correlation)
     sums = positive.sum(-1, keepdim=True)
-    equal = torch.full_like(positive, 1.0 / positive.shape[-1])
-    return torch.where(sums > _NO_CORRELATION, positive / sums.clamp_min(_NO_CORRELATION), equal)
+    return torch.where(sums > _NO_CORRELATION, positive / sums.clamp_min(_NO_CORRELATION), _uniform(positive))
+
+
+# The rules of marginals that have a gradient: weights [..., R] of the products of cells with the other side's global.
+RULES = {"cross_correlation": _cross_correlation, "uniform": _uniform}

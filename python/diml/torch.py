@@ -10,7 +10,7 @@ from torch import Tensor
 from . import _inputs, _settings
 from . import _tensors as T
 from ._errors import BadInput
-from ._unrolled import cross_correlation, sinkhorn
+from ._unrolled import RULES, sinkhorn
 
 __all__ = ["StructuralSimilarity"]
 
@@ -129,6 +129,9 @@ class StructuralSimilarity(torch.nn.Module):
         self.plan, self.lambda_, self.marginals, self.backend = plan, lambda_, marginals, backend
         self.tolerance, self.max_iterations = tolerance, max_iterations
         self._params()  # says what is wrong with them
+        if plan == "unrolled" and marginals not in RULES:
+            raise BadInput(f"marginals '{marginals}' have no unrolled plans: {' or '.join(RULES)} have, and plan='constant' "
+                           "takes every rule")
 
     def _params(self) -> Any:
         # Not kept: a module is copied and pickled.
@@ -235,12 +238,8 @@ class StructuralSimilarity(torch.nn.Module):
             products = torch.einsum("nid,mjd->nmij", source, target).flatten(0, 1)
             rows = torch.einsum("nid,md->nmi", source, of_target).flatten(0, 1)
             columns = torch.einsum("mjd,nd->nmj", target, of_source).flatten(0, 1)
-        if self.marginals == "uniform":
-            rows = torch.full_like(rows, 1.0 / rows.shape[1])
-            columns = torch.full_like(columns, 1.0 / columns.shape[1])
-        else:
-            rows, columns = cross_correlation(rows), cross_correlation(columns)
-        mass = sinkhorn(products, rows, columns, self.lambda_, self.tolerance, self.max_iterations)
+        weigh = RULES[self.marginals]
+        mass = sinkhorn(products, weigh(rows), weigh(columns), self.lambda_, self.tolerance, self.max_iterations)
         scores = (mass * products).sum((1, 2))
         if listed.index is None:
             return scores.view(shape), mass.view(*shape, *mass.shape[1:])

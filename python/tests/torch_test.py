@@ -3,6 +3,7 @@
 import copy
 import doctest
 import pickle
+import re
 import unittest
 import warnings
 
@@ -58,7 +59,7 @@ class Values(unittest.TestCase):
 
     def test_unrolled_plans_are_those_of_the_matcher(self):
         how = {"tolerance": 1e-6}
-        for rule in ("cross_correlation", "uniform"):
+        for rule in _unrolled.RULES:
             for pairs in ("all", "aligned"):
                 both = [diml.torch.StructuralSimilarity(plan, marginals=rule, **how) for plan in ("constant", "unrolled")]
                 scores = [sim(self.a, self.b, self.globals, pairs) for sim in both]
@@ -66,6 +67,12 @@ class Values(unittest.TestCase):
                 self.assertEqual(plans[0].shape, plans[1].shape)
                 torch.testing.assert_close(plans[0], plans[1], atol=1e-5, rtol=1e-3)
                 torch.testing.assert_close(scores[0], scores[1], atol=1e-5, rtol=1e-5)
+
+    def test_every_rule_of_the_library_has_unrolled_plans(self):
+        with self.assertRaises(diml.Error) as refused:
+            diml.torch.StructuralSimilarity(marginals="none")
+        known = re.findall(r"\w+", str(refused.exception).split("'none'")[1])
+        self.assertEqual(set(known) - {"or"}, set(_unrolled.RULES), refused.exception)
 
     def test_plans_have_the_marginals_and_make_the_score(self):
         mass = self.sim.plans(self.a, self.b, self.globals)

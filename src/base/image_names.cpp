@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <vector>
 
+#include "base/lower_case.h"
 #include "diml/error.h"
 
 namespace diml {
@@ -57,10 +57,7 @@ const ImageFormat& image_format(std::string_view name) {
 }
 
 std::string lower_case_ending(const std::string& path) {
-  std::string ending = std::filesystem::path(path).extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return ending;
+  return lower_case(std::filesystem::path(path).extension().string());
 }
 
 const ImageFormat* image_format_named(const std::string& path) {

@@ -38,7 +38,7 @@ void sync_folder_of(const std::string& path) {
   const int code = ::fsync(folder) == 0 ? 0 : errno;
   ::close(folder);
   if (code == 0 || code == EINVAL || code == ENOTSUP || code == EROFS) return;
-  throw system_error(path + ": is in its place, but its folder cannot be synced to disk", code);
+  throw system_error(path + ": was written, but its folder cannot be synced to disk", code);
 }
 
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {

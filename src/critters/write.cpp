@@ -27,7 +27,7 @@ void write_text(const std::string& path, const std::string& text) {
 void write_critters(const std::string& folder, const CrittersParams& params,
                     const Progress& progress) {
   if (params.classes < 1 || params.images_per_class < 1)
-    throw Error("critters need classes, and images in them");
+    throw Error("critters need at least one class and one image in each");
   const std::size_t count = params.classes * params.images_per_class;
   const auto class_name = [](std::size_t label) { return numbered("%03zu.Critter", label + 1); };
   const auto image_name = [&](std::size_t k) {

@@ -99,17 +99,17 @@ class Companion {
       append(pending_.cells, batch.cells);
       append(pending_.globals, batch.globals);
       append(pending_.bad, batch.bad);
-      while (going_ && pending_.count >= kBlock) meet(taken(pending_, kBlock));
+      while (going_ && pending_.count >= kBlock) exchange(taken(pending_, kBlock));
     };
     const Progress until_all_agree = Progress().with([&] { return !going_; });
     try {
       embedder.embed_files(own_, params, take, until_all_agree);
     } catch (const Error& error) {
-      if (meeting_) throw;
+      if (exchanging_) throw;
       if (error.kind() != ErrorKind::cancelled) tell_failure(error);
     }
     // The last block of the list is short, and some have none in the last round.
-    while (going_ && round_ < rounds_) meet(taken(pending_, pending_.count));
+    while (going_ && round_ < rounds_) exchange(taken(pending_, pending_.count));
     if (round_ < rounds_) until_all_agree.stop_if_cancelled();
   }
 
@@ -124,8 +124,8 @@ class Companion {
     return block;
   }
 
-  void meet(EmbeddedBatch block) {
-    meeting_ = true;  // the other processes notice an exception from here on
+  void exchange(EmbeddedBatch block) {
+    exchanging_ = true;  // the other processes notice an exception from here on
     const bool empty = block.count == 0;
     agree(progress_.cancelled() ? kStop : "");
     const std::string own = empty ? "" : to_bytes(placed(std::move(block)));
@@ -136,7 +136,7 @@ class Companion {
       progress_(batch.first + batch.count, total_);
     }
     ++round_;
-    meeting_ = false;
+    exchanging_ = false;
   }
 
   void tell_failure(const Error& error) {
@@ -172,7 +172,7 @@ class Companion {
   std::size_t round_ = 0;
   EmbeddedBatch pending_;  // embedded, not yet handed on
   bool going_ = true;
-  bool meeting_ = false;
+  bool exchanging_ = false;
 };
 
 }  // namespace

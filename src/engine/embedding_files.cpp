@@ -156,7 +156,8 @@ EmbeddingFiles::EmbeddingFiles(std::string prefix, const LabelledImages& list,
   }
   choose_label_type();
   if (fs::path(prefix_).filename().empty()) {
-    throw Error("'" + prefix_ + "' is no beginning of file names: 'cub' or 'FOLDER/cub' is one");
+    throw Error("'" + prefix_ +
+                "' cannot begin file names: give a prefix such as 'cub' or 'FOLDER/cub'");
   }
   std::error_code failed;
   fs::create_directory(folder_, failed);

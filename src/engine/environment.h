@@ -18,7 +18,7 @@ inline std::size_t number_in(const char* name) {
   char* end = nullptr;
   const unsigned long value = std::strtoul(text.c_str(), &end, 10);
   if (text.empty() || *end != '\0') {
-    throw Error(std::string(name) + " is '" + text + "', not a number: is it set by hand?");
+    throw Error(std::string(name) + " is '" + text + "', not a number: correct or unset it");
   }
   return value;
 }

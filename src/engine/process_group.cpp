@@ -45,7 +45,7 @@ std::unique_ptr<ProcessGroup> join_processes() {
   throw Error(
       ErrorKind::unsupported,
       std::to_string(place.size) +
-          " processes were started for one call, and this build knows one alone: build with "
+          " processes were started for one call, but this build supports only one: build with "
           "libtorch-dev");
 #endif
 }

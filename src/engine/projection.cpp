@@ -48,9 +48,9 @@ PcaOfPhotos pca_of_photos(Embedder& embedder, std::span<const std::string> paths
   }
   const std::size_t wanted = std::min(params.cells, paths.size() * of_grid);
   if (wanted < params.dim) {
-    throw Error(std::to_string(paths.size()) + " photos and " + std::to_string(wanted) +
-                " cells of them do not determine " + std::to_string(params.dim) +
-                " directions: take more of them, or fewer dimensions");
+    throw Error(std::to_string(wanted) + " cells of " + std::to_string(paths.size()) +
+                " photos are too few for " + std::to_string(params.dim) +
+                " directions: take more photos, or fewer dimensions");
   }
   // Places among all photos: a photo that cannot be read does not change which cells of the others
   // are taken.

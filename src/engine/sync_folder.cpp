@@ -258,7 +258,7 @@ void expect_few_removals(const SyncPlan& plan, Removals removals) {
               plan.folder + ": " + what + ", so " + std::to_string(removed) + " of the " +
                   std::to_string(plan.items) +
                   " images that the gallery has from it would be removed: nothing was changed; "
-                  "see that its disk is mounted and the name is right",
+                  "check that its disk is mounted and that the name is right",
               "force");
 }
 

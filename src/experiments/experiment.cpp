@@ -187,7 +187,7 @@ class Reader {
     for (const Named& one : all) known.push_back(one.name);
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
     throw Error(path_ + ": the paper's values name a " + what + " '" + name +
-                "', which the table has not: the nearest is " + nearest_name(name, known));
+                "', which the table does not have: the nearest is " + nearest_name(name, known));
   }
 
   std::string path_;

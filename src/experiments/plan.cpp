@@ -81,7 +81,7 @@ class Planner {
       if (!settings.contains(name)) continue;
       throw Error(ErrorKind::bad_input,
                   experiment.name + ", " + row.name + ": " + name +
-                      " is no setting of a table: give it to the run as " + param,
+                      " is not a setting of a table: give it to the run as " + param,
                   param);
     }
     if (settings.contains("seed")) settings["seed"] = normalised_seed(settings["seed"]);

@@ -89,7 +89,7 @@ void write_result(const std::string& path, const Result& result) {
 
 Result read_result(const std::string& path) {
   const std::string text = read_text(path);
-  const std::string context = path + ": is no result of an experiment, remove it: ";
+  const std::string context = path + ": is not a result of an experiment, remove it: ";
   try {
     const Json json = Json::parse(text);
     Result result;

@@ -1,6 +1,7 @@
 #include "diml/figure.h"
 
 #include "base/base64.h"
+#include "base/page_head.h"
 #include "embedded/match_view.css.h"
 #include "embedded/match_view.js.h"
 #include "explanation_json.h"
@@ -10,20 +11,8 @@ namespace {
 
 constexpr int kQuality = 90;
 
-// The policy allows no address except pictures in the file itself.
-constexpr const char* kHead = R"(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-      content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>Why these two match</title>
-<style>
-:root { background: Canvas; color: CanvasText; color-scheme: light dark; }
+constexpr const char* kStyle = R"(
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem; }
-</style>
-<style>
 )";
 
 constexpr const char* kCall = R"(
@@ -63,9 +52,9 @@ std::string explain_page(const Explanation& explanation, const Image& source, co
   given["arrows"] = params.strongest;
   // A file name may contain any bytes.
   const std::string text = given.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  std::string page = kHead;
-  page += embedded::match_view_css;
-  page += "</style>\n</head>\n<body>\n<main id=\"match\"></main>\n";
+  std::string page =
+      page_head("Why these two match", kStyle + std::string(embedded::match_view_css));
+  page += "<main id=\"match\"></main>\n";
   page += "<script type=\"application/json\" id=\"given\">" + safe_in_script(text) + "</script>\n";
   page += "<script type=\"module\">\n";
   page += embedded::match_view_js;

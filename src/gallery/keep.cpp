@@ -75,10 +75,11 @@ void copy_gallery(const std::string& from, const std::string& to) {
   const auto environment =
       Environment::open(from, StoreAccess::read, Environment::Wanted::existing);
   if (!environment->locks()) {
-    throw Error(ErrorKind::unsupported,
-                from +
-                    ": lock.mdb cannot be written, so a copy could be torn: copy it as a user "
-                    "who may write to lock.mdb");
+    throw Error(
+        ErrorKind::unsupported,
+        from +
+            ": lock.mdb cannot be written, so a copy could mix two states: copy it as a user "
+            "who may write to lock.mdb");
   }
   const Transaction looked_at(environment, StoreAccess::read);
   copy_pages(*environment, to + "/data.mdb");
@@ -230,8 +231,8 @@ void expect_folders(std::initializer_list<std::string> names) {
     if (!is_in_database(name)) continue;
     throw Error(ErrorKind::unsupported,
                 shown_gallery(name) +
-                    ": lies in a database, which pg_dump and pg_restore keep and autovacuum "
-                    "compacts: this is for folders, and a copy of the gallery is one",
+                    ": lies in a database: pg_dump and pg_restore keep it, autovacuum compacts it; "
+                    "this call needs a gallery in a folder: copy it into one",
                 "copy_gallery");
   }
 }

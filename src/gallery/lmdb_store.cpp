@@ -16,6 +16,7 @@
 #include "reading.h"
 #include "reopening_store.h"
 #include "search/item_metadata.h"
+#include "search/refuse_duplicate.h"
 
 namespace diml::gallery {
 namespace {
@@ -205,11 +206,7 @@ std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const G
     expect_label(item.label, item.path);
     const std::string named = path_key(item.path);
     if (const auto there = find_path(transaction, item.path)) {
-      if (duplicates == Duplicates::refuse) {
-        throw Error(ErrorKind::conflict,
-                    item.path + ": is in the gallery already: replace it, or leave it out",
-                    "duplicates");
-      }
+      if (duplicates == Duplicates::refuse) refuse_duplicate(item.path);
       change.push_back(*there);
       remove_item(transaction, change.back());
     }

@@ -83,7 +83,7 @@ class Lzw {
     if (code == clear() + 1) file_.fail("it has fewer pixels than it claims");
     const bool unknown = code >= used_;  // the code that this step makes
     if (unknown && (code > used_ || before_ == kNone || used_ == kMostCodes))
-      file_.fail("a code has no meaning");
+      file_.fail("one of its codes is invalid");
     std::uint32_t part = unknown ? before_ : code;
     if (unknown) text_.push_back(0);  // the first index of the text, which is known below
     for (; part >= clear() + 2; part = prefix_[part]) text_.push_back(last_[part]);

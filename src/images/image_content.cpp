@@ -3,6 +3,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/lower_case.h"
 #include "decoders.h"
 
 namespace diml::images {
@@ -77,9 +78,7 @@ const char* format_of_brands(Bytes bytes) {
 
 const char* format_of_text(Bytes bytes) {
   constexpr std::size_t kLooked = 1024;
-  std::string text(text_of(bytes, 0, kLooked));
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string text = lower_case(text_of(bytes, 0, kLooked));
   const std::size_t first = text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   if (first == std::string::npos || text[first] != '<') return nullptr;
   if (text.find("<svg") != std::string::npos) return "SVG";

@@ -166,8 +166,8 @@ std::size_t margin(std::size_t extent, std::size_t size) {
 
 void expect_middle(const Size& of, std::size_t size) {
   if (of.width < size || of.height < size) {
-    throw Error("an image of " + text_of(of) + " has no middle of " + text_of({size, size}) +
-                ": resize it first");
+    throw Error("an image of " + text_of(of) + " is smaller than its crop of " +
+                text_of({size, size}) + ": resize it first");
   }
 }
 

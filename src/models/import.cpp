@@ -93,7 +93,7 @@ void expect_no_others(const Model& model) {
   const std::set<std::string> expected(list.begin(), list.end());
   for (const auto& [name, tensor] : model.tensors) {
     if (name.starts_with("projection.") || expected.contains(name)) continue;
-    throw Error("has '" + name + "', which " + model.architecture + " has not");
+    throw Error("has '" + name + "', which " + model.architecture + " does not have");
   }
 }
 

@@ -245,7 +245,7 @@ std::optional<std::size_t> root_of(std::size_t square) {
 std::size_t size_of(const Tensors& tensors, const std::string& name, std::size_t axes,
                     std::size_t axis) {
   const auto found = tensors.find(name);
-  if (found == tensors.end()) throw Error("is no whole transformer: it has no '" + name + "'");
+  if (found == tensors.end()) throw Error("is not a whole transformer: it has no '" + name + "'");
   if (found->second.shape.size() != axes) {
     throw Error("'" + name + "' is " + shape_text(found->second.shape) + ", not of " +
                 std::to_string(axes) + " axes");
@@ -333,7 +333,7 @@ Vit from_arrays(const Tensors& tensors) {
   const auto side = side_of_all ? side_of_all : root_of(positions);
   if (!side) {
     throw Error("has " + std::to_string(positions) +
-                " positions, which are those of no square photo");
+                " positions, and only those of square photos are read");
   }
   vit.positions_of_all = side_of_all.has_value();
   vit.pixels = *side * vit.patch;

@@ -77,7 +77,8 @@ std::vector<Operand> operands_in_json(const std::string& list, const std::string
   std::vector<Operand> operands;
   for (const auto& one : json) {
     if (one.is_structured() || one.is_null()) {
-      refuse(text, "lists something that is no text or number: write colour in [\"a,b\",\"c\"]");
+      refuse(text,
+             "lists something that is neither text nor a number: write colour in [\"a,b\",\"c\"]");
     }
     operands.push_back(operand_from(one.is_string() ? one.get<std::string>() : one.dump()));
   }

@@ -1,8 +1,8 @@
 // Whether a condition holds for a label, a path or the metadata of an item.
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/lower_case.h"
 #include "condition.h"
 #include "diml/error.h"
 #if DIML_HAS_JSON
@@ -43,9 +43,7 @@ bool is_one_of(const Condition& condition, const std::string& text) {
 }
 
 bool contains(const std::string& text, const std::string& part) {
-  const auto same = [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  };
+  const auto same = [](char x, char y) { return lower_case(x) == lower_case(y); };
   return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
 }
 

@@ -24,7 +24,7 @@ constexpr std::size_t kScoresAtOnce = std::size_t{1}
 constexpr int kLeastCapability = 80;          // of the tensor cores' product
 // Scores of the GPU differ from cosines() in the last bits: this many more candidates are fetched,
 // and cosines() chooses the best of them.
-constexpr std::size_t kMoreCandidates = 16;
+constexpr std::size_t kOverFetchedCandidates = 16;
 
 struct Split {
   DeviceArray<float> vectors;
@@ -65,7 +65,7 @@ class Source final : public CudaSource {
 
   Ranking nearest(const CandidateRequest& request) const override {
     const VectorsView& queries = request.queries;
-    const std::size_t deeper = request.depth + kMoreCandidates;
+    const std::size_t deeper = request.depth + kOverFetchedCandidates;
     // The card's kernel knows no filter: the CPU compares the admitted vectors, which gives the
     // same list.
     if (request.admitted) return exact_->nearest(request);

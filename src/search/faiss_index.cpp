@@ -243,7 +243,7 @@ std::unique_ptr<ApproximateIndex> load_index(const std::string& path) {
   Head head;
   reader(&head, sizeof(head), 1);
   if (head.magic != kMagic || head.kind > static_cast<std::uint64_t>(IndexKind::ivf_pq)) {
-    throw Error(ErrorKind::bad_input, path + ": is no index of this version: build a new one",
+    throw Error(ErrorKind::bad_input, path + ": is not an index of this version: build a new one",
                 "build_index");
   }
   std::vector<std::int64_t> ids(head.count);

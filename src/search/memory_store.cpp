@@ -7,6 +7,7 @@
 #include "diml/error.h"
 #include "diml/grid_store.h"
 #include "item_metadata.h"
+#include "refuse_duplicate.h"
 
 namespace diml {
 namespace {
@@ -121,11 +122,7 @@ class MemoryStore final : public GridStore {
       const NewItem& item = items[i];
       expect_label(item.label, item.path);
       if (const auto there = next->paths.find(item.path); there != next->paths.end()) {
-        if (duplicates == Duplicates::refuse) {
-          throw Error(ErrorKind::conflict,
-                      item.path + ": is in the gallery already: replace it, or leave it out",
-                      "duplicates");
-        }
+        if (duplicates == Duplicates::refuse) refuse_duplicate(item.path);
         change.removed.push_back(there->second);
         next->items.erase(there->second);
       }

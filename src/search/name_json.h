@@ -24,7 +24,7 @@ void put_name(Json& object, const std::string& key, const std::string& name) {
   if (!is_utf8(name)) object[key + "_bytes"] = name_in_base64(name);
 }
 
-// The name under this key; none where it is no text, or its bytes are no base64.
+// The name under this key; none where it is not text, or its bytes are not base64.
 template <class Json>
 std::optional<std::string> name_in(const Json& object, const std::string& key) {
   const auto bytes = object.find(key + "_bytes");

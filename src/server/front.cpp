@@ -82,7 +82,7 @@ Front::Front(const Listener& listener, const ServerLimits& limits, FrontOwner& o
     thread_ = std::thread([this] { run(); });
   } catch (const std::exception&) {
     throw Error(ErrorKind::out_of_resources,
-                "the system starts no thread for the server: allow this user more of them");
+                "the system cannot start a thread for the server: allow this user more threads");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/lower_case.h"
 #include "cors.h"
 #include "page.h"
 

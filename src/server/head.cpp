@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/lower_case.h"
 #include "refusal.h"
 
 namespace diml::server {
@@ -92,7 +93,7 @@ void take_host(Head& head) {
     refuse("has no Host header: send exactly one");
   }
   found->second = lower_case(found->second);
-  if (!is_host(found->second)) refuse("has a Host that is no name or address with a port");
+  if (!is_host(found->second)) refuse("has a Host that is not a name or address with a port");
 }
 
 void take_body_size(const ServerLimits& limits, Head& head) {
@@ -155,14 +156,6 @@ std::string decoded(std::string_view text) {
 bool is_token_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string made(text);
-  for (char& c : made) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return made;
 }
 
 std::pair<std::string, std::string> header_of(std::string_view line) {

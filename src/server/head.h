@@ -40,9 +40,6 @@ bool is_token_character(char c);
 // The name, in lower case, and the value of a line without its line end. Throws Refusal.
 std::pair<std::string, std::string> header_of(std::string_view line);
 
-// "LOCALHOST" is "localhost": letters of ASCII alone.
-std::string lower_case(std::string_view text);
-
 // text: including the empty line. Throws Refusal.
 Head parse_head(std::string_view text, const ServerLimits& limits);
 

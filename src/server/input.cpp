@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "base/lower_case.h"
 #include "cancellation.h"
 #include "refusal.h"
 
@@ -13,10 +14,7 @@ namespace {
 std::string kind_of(std::string_view content_type) {
   std::string kind(content_type.substr(0, content_type.find(';')));
   while (!kind.empty() && kind.back() == ' ') kind.pop_back();
-  for (char& c : kind) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return kind;
+  return lower_case(kind);
 }
 
 // The bytes of a text, one after the other, for the library's parser: it cannot be cancelled, but

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/lower_case.h"
 #include "refusal.h"
 
 namespace diml::server {
@@ -14,17 +15,9 @@ constexpr std::size_t kLongestBoundary = 70;  // RFC 2046
 
 [[noreturn]] void refuse(const std::string& why) { throw Refusal(400, "the form " + why); }
 
-std::string lower(std::string_view text) {
-  std::string made(text);
-  for (char& c : made) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return made;
-}
-
 // name="value" or name=value after a semicolon.
 std::optional<std::string> parameter(std::string_view header, const std::string& name) {
-  const std::string small = lower(header);
+  const std::string small = lower_case(header);
   for (std::size_t at = small.find(';'); at != std::string::npos; at = small.find(';', at + 1)) {
     std::size_t from = small.find_first_not_of(" \t", at + 1);
     if (from == std::string::npos || small.compare(from, name.size() + 1, name + "=") != 0)
@@ -53,7 +46,7 @@ FormPart parse_part(std::string_view part) {
     const std::size_t stop = headers.find(kLineEnd);
     const std::string_view line = headers.substr(0, stop);
     headers.remove_prefix(stop + kLineEnd.size());
-    if (!lower(line).starts_with("content-disposition:")) continue;
+    if (!lower_case(line).starts_with("content-disposition:")) continue;
     made.name = parameter(line, "name").value_or("");
     made.filename = parameter(line, "filename").value_or("");
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/lower_case.h"
 #include "diml/version.h"
 #include "routes.h"
 
@@ -101,11 +102,6 @@ void put_down_subjects(Document& schemas) {
         reference_to(GridInput::kName)}}};
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
 }  // namespace
 
 Document openapi_document(const ServerParams& params) {
@@ -113,7 +109,7 @@ Document openapi_document(const ServerParams& params) {
   put_down_subjects(schemas.all);
   Document paths = Document::object();
   for (const Route& route : routes()) {
-    paths[route.path][lower(route.method)] = operation_of(route, params, schemas);
+    paths[route.path][lower_case(route.method)] = operation_of(route, params, schemas);
   }
   return {{"openapi", "3.0.3"},
           {"info",

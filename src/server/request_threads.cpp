@@ -20,7 +20,7 @@ RequestThreads::RequestThreads(int most, Answer answer) : answer_(std::move(answ
   } catch (const std::exception&) {
     shutdown();
     throw Error(ErrorKind::out_of_resources,
-                "the system starts no thread for the server: allow this user more of them");
+                "the system cannot start a thread for the server: allow this user more threads");
   }
 }
 

@@ -203,7 +203,7 @@ struct AddRequest {
     fields.text("path", path, kLongestPath,
                 "Name of the image, for a single image; default: the name of its file");
     fields.text("path_bytes", path_bytes, 2 * kLongestPath,
-                "The same in base64, for a name that is no UTF-8");
+                "The same in base64, for a name that is not UTF-8");
     fields.label("label", label, "Label of all images of the request");
     fields.object("metadata", metadata, "Metadata of all images of the request: any JSON object");
     fields.choice(

@@ -47,7 +47,7 @@ Workers::Workers(int count, std::size_t most_waiting, int computing_threads)
   } catch (const std::exception&) {
     if (threads_.empty()) {
       throw Error(ErrorKind::out_of_resources,
-                  "the system starts no thread for the server: allow this user more of them");
+                  "the system cannot start a thread for the server: allow this user more threads");
     }
     const std::lock_guard lock(mutex_);
     common_ = std::min(common_, threads_.size());

@@ -68,7 +68,7 @@ void expect_numbers(const std::string& prefix, const std::string& of, const Numb
   std::vector<std::string> names;
   for (const auto& [name, value] : known) names.push_back(name);
   for (const auto& [name, value] : given) {
-    expect(known.contains(name), prefix + name + " is no number of " + of + ": " +
+    expect(known.contains(name), prefix + name + " is not a number of " + of + ": " +
                                      (names.empty() ? "it takes none" : "it has " + joined(names)));
     expect(std::isfinite(value), prefix + name + " is " + to_text(value) + ": give a number");
   }

@@ -72,7 +72,7 @@ std::map<std::string, std::string> metadata_of(const json& found) {
   std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : found.items()) {
     if (!value.is_string())
-      throw Error(ErrorKind::damaged, "has metadata " + shown(key) + " that is no text");
+      throw Error(ErrorKind::damaged, "has metadata " + shown(key) + " that is not text");
     metadata[key] = value.get<std::string>();
   }
   return metadata;
@@ -121,7 +121,7 @@ std::string header_of(const Weights& model) {
     if (text.size() > kLongestHeader) throw Error("has more names than safetensors can hold");
     return text;
   } catch (const json::exception&) {
-    throw Error("a name or metadata is no UTF-8: rename it");
+    throw Error("a name or metadata is not UTF-8: rename it");
   }
 }
 

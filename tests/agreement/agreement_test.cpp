@@ -26,12 +26,11 @@ struct Case {
 
 // Sizes below, at and above every vector length and tile, every loop of the CPU solver, odd
 // dimensions.
-const std::vector<Case>& cases() {
-  static const std::vector<Case> table = {
+std::vector<Case> all_cases() {
+  std::vector<Case> table = {
       {"4x4x128", 16, 16, 128},
       {"4x4x128 float16", 16, 16, 128, CellType::float16},
       {"4x4x128 bfloat16", 16, 16, 128, CellType::bfloat16},
-      {"4x4x128 uniform", 16, 16, 128, CellType::float32, MarginalRule::uniform},
       {"4x4x128 smooth", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation, 1.0},
       {"4x4x128 sharp", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation, 0.025},
       {"4x4x128 in double", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation, 0.004},
@@ -63,6 +62,17 @@ const std::vector<Case>& cases() {
       {"2048 dimensions", 9, 9, 2048},
       {"4096 dimensions float16", 4, 4, 4096, CellType::float16},
   };
+  // Every rule in every kernel: 4x4, 7x7 and all other shapes have their own on the GPU.
+  for (const MarginalRule rule : kMarginalRules) {
+    table.push_back({name_of(rule), 16, 16, 128, CellType::float32, rule});
+    table.push_back({name_of(rule), 49, 49, 128, CellType::float32, rule});
+    table.push_back({name_of(rule), 15, 8, 37, CellType::float32, rule});
+  }
+  return table;
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> table = all_cases();
   return table;
 }
 

@@ -103,7 +103,7 @@ void expect_sound_everywhere(const Matcher& matcher) {
     MatchParams params;
     params.transport = {.lambda = lambda, .max_iterations = 50};
     params.certificate = Certificate::duality_gap;
-    for (const MarginalRule rule : {MarginalRule::cross_correlation, MarginalRule::uniform}) {
+    for (const MarginalRule rule : kMarginalRules) {
       params.marginals = rule;
       for (const Kind& source : kinds()) {
         for (const Kind& target : kinds()) {

@@ -87,8 +87,8 @@ TEST_F(WrongCall, APlaceThatCannotBeWrittenIsToldFirst) {
   std::filesystem::resize_file(at(photos()[0]), 0);  // the first photo of the work
   expect_refused(embed_critters("none/e"),
                  {"none/e.partial: cannot be made: there is no folder none: make it first"});
-  expect_refused(embed_critters("critters/"), {"'critters/' is no beginning of file names"});
-  expect_refused(embed_critters(""), {"is no beginning of file names"});
+  expect_refused(embed_critters("critters/"), {"'critters/' cannot begin file names"});
+  expect_refused(embed_critters(""), {"cannot begin file names"});
   expect_embed_refused({"--json", "none/e.json"}, {"none/e.json"});
 }
 

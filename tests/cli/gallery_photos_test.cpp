@@ -146,7 +146,8 @@ TEST_F(PhotoGallery, AContactSheetHasAllInOneFile) {
     ++pictures;
   }
   EXPECT_EQ(pictures, 2u * (1 + 4));
-  EXPECT_EQ(page.find("http"), std::string::npos);  // nothing is fetched
+  EXPECT_EQ(page.find("://"), std::string::npos);  // nothing is fetched
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
   EXPECT_EQ(page.find("<i>&"), std::string::npos);
   EXPECT_NE(page.find(">odd/&lt;i&gt;&amp;&quot;.jpg<"), std::string::npos);
   // Hits have short names; the whole path shows under the pointer.

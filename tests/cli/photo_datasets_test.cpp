@@ -158,7 +158,7 @@ TEST_F(PhotoDatasets, AGallerySaysHowManyImagesOfATableAreQueriesAlone) {
   for (const std::string& more : data("csv")) build.push_back(more);
   const ProgramResult built = run(build);
   EXPECT_NE(built.out.find("1 images added"), std::string::npos) << built.out;
-  EXPECT_NE(built.err.find("data: 2 images are for queries alone"), std::string::npos) << built.err;
+  EXPECT_NE(built.err.find("data: 2 images are only for queries"), std::string::npos) << built.err;
 }
 
 TEST_F(PhotoDatasets, AGalleryOfAFolderHasTheFoldersNamesAsLabels) {

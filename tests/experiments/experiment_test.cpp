@@ -70,7 +70,7 @@ TEST_F(ExperimentFile, ErrorsNameTheLine) {
   expect_refused(std::string(kRows) + "columns:\n  a: {grid: x}\n", "grid cannot be 'x'");
   expect_refused(std::string(kRows) + "columns:\n  a: {split: train}\n", "there are test and val");
   expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {B: {plain: [1, 2, 3]}}}\n",
-                 "a row 'B', which the table has not: the nearest is A");
+                 "a row 'B', which the table does not have: the nearest is A");
   expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {A: {plain: [1, 2]}}}\n",
                  "P@1, RP and MAP@R");
   expect_refused(std::string(kRows) + kColumns + "plot: bars\n", "plot cannot be 'bars'");

@@ -1,6 +1,7 @@
 // The head of a request, up to its empty line, and the query string in it.
 #include <algorithm>
 
+#include "base/lower_case.h"
 #include "fuzz/http_target.h"
 #include "server/http_message.h"
 
@@ -24,7 +25,7 @@ void read(std::span<const std::uint8_t> bytes) {
          std::all_of(head.method.begin(), head.method.end(), is_token_character));
   for (const auto& [name, value] : head.headers) {
     expect(!name.empty() && std::all_of(name.begin(), name.end(), is_token_character));
-    expect(name == lower_case(name));
+    expect(name == diml::lower_case(name));
     expect(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos);
   }
   expect(head.target.find_first_of(" \t\r\n") == std::string::npos);

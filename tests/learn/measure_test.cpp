@@ -4,6 +4,7 @@
 
 #include "as_tensors.h"
 #include "diml/error.h"
+#include "match/marginal_weight.h"
 
 namespace diml::learn::test {
 namespace {
@@ -102,9 +103,8 @@ TEST_P(MeasureOfPairs, IsThatOfAllAtThosePairsWithItsGradient) {
     };
     const bool of_cells = c.kind != Kind::global;
     // Globals weigh the cells, too, where the plan is not a constant.
-    const bool of_globals =
-        c.kind != Kind::structural ||
-        (c.gradient == PlanGradient::unrolled && c.marginals == MarginalRule::cross_correlation);
+    const bool of_globals = c.kind != Kind::structural ||
+                            (c.gradient == PlanGradient::unrolled && uses_correlation(c.marginals));
     expect_same(x.cells, all_x.cells, of_cells);
     expect_same(y.cells, all_y.cells, of_cells);
     expect_same(x.globals, all_x.globals, of_globals);
@@ -118,7 +118,7 @@ std::vector<MeasureCase> measure_cases(const std::vector<Local>& of) {
     cases.push_back({Kind::global, what, PlanGradient::constant, MarginalRule::cross_correlation});
     for (const Kind kind : {Kind::structural, Kind::blended}) {
       for (const PlanGradient gradient : {PlanGradient::constant, PlanGradient::unrolled}) {
-        for (const MarginalRule rule : {MarginalRule::cross_correlation, MarginalRule::uniform}) {
+        for (const MarginalRule rule : kMarginalRules) {
           cases.push_back({kind, what, gradient, rule});
         }
       }

@@ -169,7 +169,7 @@ TEST(UnrolledPlans, OfAGpuAreThoseOfTheCpu) {
 // Not only near it: at a loose tolerance plans still change by more than this from one iteration to
 // the next.
 TEST(UnrolledPlans, StopWhereTheReferenceStops) {
-  for (const MarginalRule rule : {MarginalRule::cross_correlation, MarginalRule::uniform}) {
+  for (const MarginalRule rule : kMarginalRules) {
     const MatchParams match{.marginals = rule, .transport = {.tolerance = 1e-2}};
     const PairMeasure measure(
         {.kind = MeasureKind::structural, .plan_gradient = PlanGradient::unrolled, .match = match});

@@ -30,7 +30,7 @@ TEST(Marginals, ACellWeighsWhatItSharesWithTheOtherImage) {
 }
 
 TEST(Marginals, SumToOne) {
-  for (const MarginalRule rule : {MarginalRule::cross_correlation, MarginalRule::uniform}) {
+  for (const MarginalRule rule : kMarginalRules) {
     const Marginals marginals =
         make_marginals(test::random_grid(15, 24, 1), test::random_grid(8, 24, 2), rule);
     EXPECT_EQ(marginals.source.size(), 15u);

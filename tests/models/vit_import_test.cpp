@@ -263,7 +263,7 @@ TEST_F(VitImport, RefusesWhatItWouldHaveToIgnore) {
   Tensors theirs = model.tensors;
   theirs["dist_token"] = theirs.at("cls_token");
   EXPECT_EQ(message_of([&] { (void)imported(theirs); }),
-            (folder_ / "w.safetensors") + ": has 'dist_token', which " + kSmall + " has not");
+            (folder_ / "w.safetensors") + ": has 'dist_token', which " + kSmall + " does not have");
   theirs = model.tensors;
   theirs.erase("blocks.1.attn.qkv.bias");
   EXPECT_NE(message_of([&] { (void)imported(theirs); }).find("'blocks.1.attn.qkv.bias'"),

@@ -186,7 +186,7 @@ TEST(Filter, AWrongOneGetsOneLineWithAnExample) {
   refused("label in a,,b", "lists an empty value");
   refused("label in [\"a\"", "has no valid list: write colour in red,blue or colour in");
   refused("label in []", "has no valid list");
-  refused("label in [{}]", "lists something that is no text or number");
+  refused("label in [{}]", "lists something that is neither text nor a number");
   refused("label=\"pug", "has a quote that does not end: write label=\"shiba, inu\"");
   refused("label in a,\"pug", "has a quote that does not end");
   refused("label=\"shiba\", inu", "has something after its quotes");

@@ -138,7 +138,7 @@ TEST(TrainConfigCheck, TakesTheDefaultsWithADataSet) { EXPECT_NO_THROW(check(goo
 TEST(TrainConfigCheck, DoesNotMindTheOrderOfSettings) {
   TrainConfig config = good_config();
   set(config, "loss.proxy_lr_factor", "10");
-  expect_refused([&] { check(config); }, "loss.proxy_lr_factor is no number of the loss margin");
+  expect_refused([&] { check(config); }, "loss.proxy_lr_factor is not a number of the loss margin");
   set(config, "loss.name", "proxynca");
   EXPECT_NO_THROW(check(config));
 }
@@ -160,7 +160,7 @@ TEST(TrainConfigCheck, RefusesWhatIsOutOfRangeOrUnknown) {
       {"loss.name", "tripple", "loss.name cannot be 'tripple': the nearest is triplet"},
       {"loss.name", "foo", "loss.name cannot be 'foo': there are angular, arcface"},
       {"loss.miner", "distanc", "the nearest is distance"},
-      {"loss.gamma", "1", "loss.gamma is no number of the loss margin: it has"},
+      {"loss.gamma", "1", "loss.gamma is not a number of the loss margin: it has"},
       {"measure.lambda", "0", "lambda"},
       {"measure.tolerance", "0", "tolerance"},
       {"measure.max_iterations", "0", "max_iterations"},

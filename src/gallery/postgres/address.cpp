@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/lower_case.h"
 #include "base/shown_text.h"
 #include "diml/error.h"
 
@@ -26,7 +26,7 @@ std::optional<std::string> decoded(std::string_view text) {
     const auto digit = [&](std::size_t place) {
       const char c = place < text.size() ? text[place] : ' ';
       if (c >= '0' && c <= '9') return c - '0';
-      const int letter = std::tolower(static_cast<unsigned char>(c)) - 'a';
+      const int letter = lower_case(c) - 'a';
       return letter >= 0 && letter < 6 ? letter + 10 : -1;
     };
     const int high = digit(at + 1);
@@ -50,10 +50,8 @@ std::vector<std::string_view> split(std::string_view text, char between) {
 
 // A parameter's name may be written with %XX, too.
 bool is_secret(std::string_view parameter) {
-  std::string name = decoded(parameter.substr(0, parameter.find('='))).value_or("password");
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name.find("password") != std::string::npos;
+  const std::string name = decoded(parameter.substr(0, parameter.find('='))).value_or("password");
+  return lower_case(name).find("password") != std::string::npos;
 }
 
 // HOST:PORT, or several with commas between them; each part may be empty.
@@ -119,7 +117,7 @@ Address address_from(const std::string& text) {
   if (user.find_first_of("/@") != std::string_view::npos ||
       text.find('@', query) != std::string::npos ||
       !are_hosts(before.substr(hosts, path - hosts))) {
-    refuse(text, "is no valid address");
+    refuse(text, "is not a valid address");
   }
   const std::size_t colon = user.find(':');
   const auto keep_secret = [&](std::string_view secret) {
@@ -133,7 +131,7 @@ Address address_from(const std::string& text) {
   std::string open_parameters;
   if (query < text.size()) {
     for (const std::string_view one : split(std::string_view(text).substr(query + 1), '&')) {
-      if (one.find('=') == std::string_view::npos) refuse(text, "is no valid address");
+      if (one.find('=') == std::string_view::npos) refuse(text, "is not a valid address");
       if (is_secret(one)) {
         keep_secret(one.substr(one.find('=') + 1));
         continue;

@@ -203,7 +203,7 @@ std::int64_t Result::number(std::size_t row, std::size_t column) const {
     case 8:
       return number_at<std::int64_t>(value.data());
     default:
-      throw Error(ErrorKind::internal, "PostgreSQL answered with something that is no number");
+      throw Error(ErrorKind::internal, "PostgreSQL answered with something that is not a number");
   }
 }
 
@@ -259,7 +259,7 @@ Connection::Connection(const Address& address) : address_(address) {
   PQfreemem(why);
   if (parsed == nullptr) {
     throw Error(address.shown +
-                ": is no valid address: write postgres://USER@HOST:PORT/DATABASE/GALLERY, with "
+                ": is not a valid address: write postgres://USER@HOST:PORT/DATABASE/GALLERY, with "
                 "libpq's parameters after a ?, and special characters as %XX");
   }
   std::vector<const char*> names = {"client_encoding", "fallback_application_name"};

@@ -6,6 +6,7 @@
 #include "diml/error.h"
 #include "item_row.h"
 #include "search/item_metadata.h"
+#include "search/refuse_duplicate.h"
 
 namespace diml::postgres {
 
@@ -18,11 +19,7 @@ std::vector<NewRow> rows_of(std::span<const NewItem> items, Duplicates duplicate
     row.searchable = searchable_metadata(row.metadata);
     const auto [there, is_new] = places.emplace(item.path, rows.size());
     if (!is_new) {
-      if (duplicates == Duplicates::refuse) {
-        throw Error(ErrorKind::conflict,
-                    item.path + ": is in the gallery already: replace it, or leave it out",
-                    "duplicates");
-      }
+      if (duplicates == Duplicates::refuse) refuse_duplicate(item.path);
       rows[there->second].is_superseded = true;
       there->second = rows.size();
     }
@@ -40,11 +37,7 @@ std::vector<std::int64_t> take_out(Connection& connection, std::int64_t gallery,
       "SELECT id, path FROM diml.items WHERE gallery = $1::integer AND sha256(path) = ANY($2)",
       Parameters().add(gallery).add_bytes(digests));
   if (there.rows() == 0) return {};
-  if (duplicates == Duplicates::refuse) {
-    throw Error(ErrorKind::conflict,
-                there.text(0, 1) + ": is in the gallery already: replace it, or leave it out",
-                "duplicates");
-  }
+  if (duplicates == Duplicates::refuse) refuse_duplicate(there.text(0, 1));
   std::vector<std::int64_t> ids;
   for (std::size_t row = 0; row < there.rows(); ++row) ids.push_back(there.number(row, 0));
   return ids;
