@@ -37,7 +37,7 @@ class InPostgres(unittest.TestCase):
                 for where in ([], "price<20", ["price>=7", "label in 1,2"]):
                     self.assertEqual(in_database.search(queries, k=10, where=where), on_disk.search(queries, k=10, where=where))
                 self.assertEqual(len(in_database), 38)
-                self.assertEqual(in_database.info()["labels"], on_disk.info()["labels"])
+                self.assertEqual(in_database.info["labels"], on_disk.info["labels"])
                 self.assertEqual(in_database.verify(), on_disk.verify())
                 self.assertEqual(in_database.find("7.jpg"), 7)
         with diml.Gallery(self.address, mode="r") as again:
@@ -46,11 +46,11 @@ class InPostgres(unittest.TestCase):
                 again.remove([7])
 
     def test_no_word_has_the_password(self):
-        with self.assertRaises(FileNotFoundError) as missing:
+        with self.assertRaises(diml.NotFound) as missing:
             diml.Gallery(self.address)
         self.assertIn(self.shown, str(missing.exception))
         with diml.Gallery(self.address, shape=(4, 8)) as gallery:
-            words = [str(missing.exception), repr(gallery), str(gallery.info())]
+            words = [str(missing.exception), repr(gallery), str(gallery.info)]
         with self.assertRaises(diml.Conflict) as there:
             diml.Gallery(self.address, mode="x", shape=(4, 8))
         with self.assertRaises(diml.Error) as away:

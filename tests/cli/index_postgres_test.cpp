@@ -73,7 +73,7 @@ TEST_F(IndexPostgres, EachCommandDoesWhatItDoesOnAFolder) {
   run_well({"index", "add", "g", "--embeddings", "c"});
   EXPECT_EQ(exported(address_), exported("g"));
   EXPECT_EQ(told({"index", "verify", address_}).at("items"), kMany);
-  ran_well({"explain", "--gallery", address_, "3", "4", "--out", "why.json"}, {});
+  ran_well({"explain", "--gallery", address_, "4", "5", "--out", "why.json"}, {});
   const ProgramResult again = ran({"index", "build", address_, "--embeddings", "c"});
   EXPECT_EQ(again.exit_code, 1);
   EXPECT_NE(again.err.find(shown_ + ": is already a gallery"), std::string::npos) << again.err;
