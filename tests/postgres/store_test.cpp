@@ -1,6 +1,7 @@
 // What is peculiar to galleries in PostgreSQL; what every store must do is in tests/search.
 
 #include <atomic>
+#include <cctype>
 #include <future>
 #include <random>
 #include <thread>
@@ -261,7 +262,18 @@ TEST_F(PostgresGallery, AnAdditionIsMadeOnceWhileConnectionsAreCut) {
   EXPECT_TRUE(snapshot->verify({}).faults.empty());
 }
 
+// In a database of its own: other tests use the schema of the common one at the same time.
 TEST_F(PostgresGallery, ASchemaOfALaterDimlIsRefused) {
+  std::string database = "later";
+  for (const char c : name()) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      database += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  administrator().run("CREATE DATABASE " + database);
+  const std::size_t common = address_.find("tests/");
+  ASSERT_NE(common, std::string::npos);
+  address_.replace(common, std::string_view("tests").size(), database);
   made();
   postgres::Connection connection = administrator();
   connection.ask("INSERT INTO diml.migrations (version, name) VALUES (999, 'later')");
