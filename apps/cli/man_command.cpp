@@ -22,6 +22,8 @@ std::string roff(const std::string& text) {
       made += "\\e";
     } else if (c == '-') {
       made += "\\-";
+    } else if (c == '|') {
+      made += "|\\:";  // a line may break between choices
     } else {
       made += c;
     }

@@ -205,8 +205,14 @@ Architecture make_architecture(std::string_view name, StridePlace stride) {
   for (const Family& family : kFamilies) {
     if (family.knows(name)) return family.make(name, stride);
   }
-  throw Error("there is no architecture '" + std::string(name) + "': the nearest is " +
-              nearest_name(name, architecture_names()));
+  const std::vector<std::string>& names = architecture_names();
+  const std::string nearest = nearest_name(name, names);
+  std::string words = "there is no architecture '" + std::string(name) + "': ";
+  if (is_like(name, nearest)) throw Error(words + "the nearest is " + nearest);
+  constexpr std::size_t kNamed = 8;
+  words += "there are ";
+  for (std::size_t k = 0; k < std::min(kNamed, names.size()); ++k) words += names[k] + ", ";
+  throw Error(words + "and more");
 }
 
 }  // namespace diml
