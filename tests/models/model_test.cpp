@@ -58,9 +58,12 @@ TEST(Architectures, TheStrideIsWhereTheFormSays) {
             (List{{"conv1", 1}, {"conv2", 2}, {"downsample.0", 2}, {"conv3", 1}}));
 }
 
-TEST(Architectures, AnUnknownNameIsToldWithTheNearest) {
-  EXPECT_EQ(message_of([] { make_architecture("vgg16", StridePlace::in_1x1); }),
-            "there is no architecture 'vgg16': there are ");
+TEST(Architectures, AnUnknownNameIsToldWithTheNearestOrWithSomeThatThereAre) {
+  EXPECT_EQ(message_of([] { make_architecture("resnet5", StridePlace::in_1x1); }),
+            "there is no architecture 'resnet5': the nearest is resnet50");
+  const std::string message = message_of([] { make_architecture("vgg16", StridePlace::in_1x1); });
+  EXPECT_EQ(message.find("there is no architecture 'vgg16': there are "), 0U) << message;
+  EXPECT_NE(message.find("resnet50, "), std::string::npos) << message;
 }
 
 // Runs that start from a seed stay comparable with those of earlier versions: the numbers were
