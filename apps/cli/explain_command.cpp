@@ -69,6 +69,11 @@ struct ExplainCommand {
   bool number_given() const {
     return command->get_option("--arrows")->count() + command->get_option("--weak")->count() > 0;
   }
+  // Text and JSON are numbers alone.
+  bool shows_pictures() const {
+    return std::any_of(outputs.begin(), outputs.end(),
+                       [](const auto& path) { return lower_case_ending(path) != ".json"; });
+  }
   FigureParams figure_params() const;
   std::string drawn(const std::string& path, const Explanation& why, const Sides& sides) const;
   void expect_images() const;
@@ -149,9 +154,7 @@ Sides ExplainCommand::of_features() const {
       loaded.rows > 0 ? GridShape{loaded.rows, cells / loaded.rows} : shape_of_cells(cells);
   sides.shape = shape;
   sides.own.push_back(std::move(loaded.grids));
-  const bool shown = std::any_of(outputs.begin(), outputs.end(), [](const auto& path) {
-    return lower_case_ending(path) != ".json";
-  });
+  const bool shown = shows_pictures();
   Pictures pictures(named, Orientation::exif, named_preprocessing(network.params.preprocessing));
   for (std::size_t k = 0; k < rows.size(); ++k) {
     const auto image = static_cast<std::int64_t>(rows[k]);
@@ -171,11 +174,12 @@ Sides ExplainCommand::of_gallery() const {
   const std::shared_ptr<GridStore> from = open_gallery(gallery);
   const std::unique_ptr<GridSnapshot> snapshot = from->snapshot();
   std::optional<Embedder> embedder;
+  const bool shown = shows_pictures();
   Sides sides;
   for (const std::string& text : {source, target}) {
     ComparedImage side;
     if (const auto id = item_called(*snapshot, text)) {
-      side = stored_image(*snapshot, *id);
+      side = stored_image(*snapshot, *id, shown ? Picture::wanted : Picture::not_wanted);
     } else {  // not in the gallery: embedded like a query
       const Image photo = read_image(text, {.orientation = Orientation::exif});
       if (!embedder) embedder = open_embedder_of(*from, network.with_threads(match.threads));
@@ -183,7 +187,7 @@ Sides ExplainCommand::of_gallery() const {
     }
     sides.own.push_back(std::move(side.grid));
     sides.grids.push_back(sides.own.back()[0]);
-    sides.images.push_back(std::move(side.image));
+    if (shown) sides.images.push_back(std::move(side.image));
     sides.names.push_back(std::move(side.name));
   }
   return sides;

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "base/shown_text.h"
 #include "command.h"
 #include "diml/error.h"
 #include "engine/fetch_model.h"
@@ -30,7 +31,7 @@ bool has_batch_norm(const Architecture& network) {
 }  // namespace
 
 void print_model(const std::string& path, const Model& model) {
-  std::printf("%s\n", path.c_str());
+  std::printf("%s\n", shown(path).c_str());
   const Architecture network = make_architecture(model.architecture, model.stride);
   const std::size_t channels = network.channels();
   if (has_batch_norm(network)) {

@@ -40,9 +40,11 @@ std::optional<std::int64_t> item_called(const GridSnapshot& snapshot, const std:
   return snapshot.find(fs::absolute(text).lexically_normal().string());
 }
 
-ComparedImage stored_image(const GridSnapshot& snapshot, std::int64_t id) {
+ComparedImage stored_image(const GridSnapshot& snapshot, std::int64_t id, Picture picture) {
   const GridView grid = snapshot.grid(id);
   const std::string file = snapshot.item(id).path;
+  const std::string name = fs::path(file).filename().string();
+  if (picture == Picture::not_wanted) return {GridSet(set_of({&grid, 1})), {}, name};
   const std::vector<std::uint8_t> thumbnail = snapshot.thumbnail(id);
   std::error_code unknown;
   Image whole;
@@ -54,8 +56,7 @@ ComparedImage stored_image(const GridSnapshot& snapshot, std::int64_t id) {
     throw Error(ErrorKind::not_found,
                 file + ": does not exist any more, and the gallery has no picture of it");
   }
-  return {GridSet(set_of({&grid, 1})), seen(snapshot.format(), whole),
-          fs::path(file).filename().string()};
+  return {GridSet(set_of({&grid, 1})), seen(snapshot.format(), whole), name};
 }
 
 ComparedImage photo_to_compare(const GridSnapshot& snapshot, const Image& photo,

@@ -11,6 +11,9 @@
 
 namespace diml {
 
+// Numbers alone need no picture, and an image of a gallery may have none.
+enum class Picture { wanted, not_wanted };
+
 // One of two images whose match is explained in the terms of a gallery.
 struct ComparedImage {
   GridSet grid;  // of one, in the gallery's type of cells
@@ -23,7 +26,8 @@ std::optional<std::int64_t> item_called(const GridSnapshot& snapshot, const std:
 
 // An item of the gallery, with its stored grid. Its picture is its file where that is still there,
 // else its thumbnail. Throws where there is neither.
-ComparedImage stored_image(const GridSnapshot& snapshot, std::int64_t id);
+ComparedImage stored_image(const GridSnapshot& snapshot, std::int64_t id,
+                           Picture picture = Picture::wanted);
 
 // A photo outside the gallery, embedded like a query.
 ComparedImage photo_to_compare(const GridSnapshot& snapshot, const Image& photo,

@@ -104,7 +104,7 @@ TEST_F(Projections, ByPcaNeedEnoughOfEverything) {
   expect_refused([&] { pca({.dim = 0}); }, "not 0");
   expect_refused([&] { pca({.dim = 100, .cells = 99}); }, "99 cells");
   paths_.resize(2);
-  expect_refused([&] { pca({.dim = 19}); }, "2 photos and 18 cells");
+  expect_refused([&] { pca({.dim = 19}); }, "18 cells of 2 photos");
 }
 
 TEST_F(Projections, ByPcaKeepTheCosinesOfCells) {
