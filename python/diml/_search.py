@@ -156,6 +156,8 @@ class Retriever:
 
 def _numbered(labels: ArrayLike) -> "Tuple[np.ndarray[Any, Any], Optional[List[str]]]":
     """int64 labels, and the words that they number where words were given; -1 is no label."""
+    if hasattr(labels, "isna") and hasattr(labels, "astype"):  # pandas: whole numbers with gaps would become floats
+        labels = labels.astype(object)
     given = np.asarray(_inputs.as_numpy(labels))
     if given.dtype.kind in "US" and isinstance(labels, (list, tuple)):
         given = np.array(labels, dtype=object)  # NumPy makes words of what stands beside words: "nan", "1"
