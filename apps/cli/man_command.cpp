@@ -69,9 +69,9 @@ std::string footer_of(const std::string& footer) {
 
 std::string page_of(const CommandFacts& command, const CommandFacts* parent) {
   std::string text = ".TH " + upper(roff(page_name(command))) + " 1 \"\" \"diml " + kVersion +
-                     "\" \"User Commands\"\n.SH NAME\n" + roff(page_name(command)) + " \\- " +
-                     roff(command.description) + "\n.SH SYNOPSIS\n.B " + roff(command.usage()) +
-                     "\n";
+                     "\" \"User Commands\"\n.ad l\n.SH NAME\n" + roff(page_name(command)) +
+                     " \\- " + roff(command.description) + "\n.SH SYNOPSIS\n.B " +
+                     roff(command.usage()) + "\n";
   if (!command.positionals.empty()) text += ".SH ARGUMENTS\n";
   for (const OptionFacts& one : command.positionals) text += entry_of(one);
   if (!command.commands.empty()) text += ".SH COMMANDS\n";

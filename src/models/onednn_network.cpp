@@ -96,6 +96,9 @@ Plan& OneDnnNetwork::plan_of(const PlanSize& size) {
                                          engine_))
         .first->second;
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) {
+      throw Error(ErrorKind::out_of_resources, "there is not enough memory for the network");
+    }
     throw Error(ErrorKind::unsupported, std::string("oneDNN cannot run this network in ") +
                                             name_of(params_.precision) + " here (" + error.what() +
                                             "): use precision float32, or backend torch");
@@ -152,11 +155,16 @@ void OneDnnNetwork::forward(std::span<const float> pixels, std::size_t batch, st
       maps.size() != batch * output_shape(height, width).count()) {
     throw Error(ErrorKind::internal, "the network was given arrays of the wrong size");
   }
-  memory plain({onednn::dims_of(plan.input.get_desc()), memory::data_type::f32, Tag::nchw}, engine_,
-               const_cast<float*>(pixels.data()));
-  plan.take_in.execute(stream_, plain, plan.input);
-  run(plan, batch);
-  copy_out(plan, batch, maps);
+  try {
+    memory plain({onednn::dims_of(plan.input.get_desc()), memory::data_type::f32, Tag::nchw},
+                 engine_, const_cast<float*>(pixels.data()));
+    plan.take_in.execute(stream_, plain, plan.input);
+    run(plan, batch);
+    copy_out(plan, batch, maps);
+  } catch (const dnnl::error& error) {  // the plan is made: what is missing now is memory
+    throw Error(ErrorKind::out_of_resources, std::string("oneDNN cannot run the network (") +
+                                                 error.what() + "): is there enough memory?");
+  }
 }
 
 }  // namespace

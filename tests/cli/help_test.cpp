@@ -162,7 +162,7 @@ TEST_F(Help, ManualPagesHaveEveryCommandAndOption) {
   run_well({"man", "pages/man1"});
   const std::string page = bytes_of(at("pages/man1/diml-match.1"));
   EXPECT_EQ(page.find(".TH DIML\\-MATCH 1"), 0u);
-  EXPECT_TRUE(has(page, "\\fB\\-\\-marginals\\fR \\fIcross_correlation|uniform\\fR"));
+  EXPECT_TRUE(has(page, "\\fB\\-\\-marginals\\fR \\fIcross_correlation|\\:uniform\\fR"));
   EXPECT_TRUE(has(page, ".SH EXAMPLE\n.nf\n  diml match \\-\\-cells"));
   EXPECT_TRUE(has(bytes_of(at("pages/man1/diml.1")), "\\fBdiml\\-evaluate\\fR(1)"));
   EXPECT_TRUE(fs::exists(at("pages/man1/diml-help.1")));

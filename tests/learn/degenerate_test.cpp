@@ -107,11 +107,11 @@ TEST(LossTable, UnknownNamesAreAnsweredWithTheNearest) {
   EXPECT_EQ(refusal({.name = "proxy_anchor"}),
             "there is no loss 'proxy_anchor': did you mean proxyanchor?");
   EXPECT_EQ(refusal({.name = "margin", .numbers = {{"bta", 1.0}}}),
-            "there is not a number of the loss margin 'bta': did you mean beta?");
+            "there is no number of the loss margin 'bta': did you mean beta?");
   EXPECT_EQ(refusal({.name = "margin", .miner = "semi-hard"}),
             "there is no miner 'semi-hard': did you mean semihard?");
   EXPECT_EQ(refusal({.name = "triplet", .miner = "semihard", .miner_numbers = {{"margine", 1.0}}}),
-            "there is not a number of the miner semihard 'margine': did you mean margin?");
+            "there is no number of the miner semihard 'margine': did you mean margin?");
   EXPECT_EQ(refusal({.name = "triplet", .miner = "random", .miner_numbers = {{"margin", 1.0}}}),
             "the miner random has no numbers: leave out 'margin'");
 }
