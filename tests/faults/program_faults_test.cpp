@@ -72,7 +72,8 @@ class ProgramFaults : public GalleryFiles {
             return found == files.end() ? std::string("none") : found->second;
           };
           for (const std::string& name : results) {
-            // A new gallery may be left empty: a disk that takes nothing lets nobody open and remove it.
+            // A new gallery may be left empty: a disk that takes nothing lets nobody open and
+            // remove it.
             const bool is_left_empty = of(now, name) == "0" && of(before, name) == "none";
             ASSERT_TRUE(
                 of(now, name) == of(after, name) ||
