@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <set>
 
+#include "base/shown_text.h"
 #include "command.h"
 #include "diml/dataset.h"
 #include "diml/error.h"
@@ -148,7 +149,7 @@ void CalibrateCommand::tell(const CalibrationResult& result, JsonOutput& output)
     std::printf("           no setting is better than the paper's by more than the error\n");
   }
   std::printf("%s\n", out.empty() ? "           nothing was written: --out W.safetensors keeps it"
-                                  : ("written    " + out).c_str());
+                                  : ("written    " + shown(out)).c_str());
 }
 
 void CalibrateCommand::run() {

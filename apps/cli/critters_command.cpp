@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/shown_text.h"
 #include "command.h"
 #include "critters/critters.h"
 #include "diml/error.h"
@@ -33,7 +34,7 @@ Run define_critters(CLI::App& command) {
     }
     write_critters(options->out, options->params, progress_bar("draw"));
     std::cout << options->params.classes * options->params.images_per_class << " pictures of "
-              << options->params.classes << " classes in " << options->out << "\n";
+              << options->params.classes << " classes in " << shown(options->out) << "\n";
   };
 }
 

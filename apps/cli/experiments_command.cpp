@@ -11,6 +11,7 @@
 
 #include "base/output_file.h"
 #include "base/setting_text.h"
+#include "base/shown_text.h"
 #include "base/system_error.h"
 #include "base/threads.h"
 #include "command.h"
@@ -294,7 +295,7 @@ Run define_report(CLI::App& command) {
       params->experiments = fs::weakly_canonical(params->results).parent_path().string();
     }
     for (const std::string& file : experiments::write_report(*params)) {
-      std::printf("%s\n", file.c_str());
+      std::printf("%s\n", shown(file).c_str());
     }
   };
 }

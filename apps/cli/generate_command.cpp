@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "base/npy.h"
+#include "base/shown_text.h"
 #include "command.h"
 #include "diml/error.h"
 #include "diml/generated.h"
@@ -34,7 +35,7 @@ struct GenerateCommand {
     globals.commit();
     cells.commit();
     std::cout << grids.size << " grids of " << params.grid << " x " << params.grid << " x "
-              << grids.dim << ", " << params.classes << " classes: " << out
+              << grids.dim << ", " << params.classes << " classes: " << shown(out)
               << ".{cells,globals,labels}.npy\n";
   }
 };

@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "base/shown_text.h"
 #include "base/stopwatch.h"
 #include "diml/error.h"
 #include "engine/copy_gallery.h"
@@ -52,7 +53,7 @@ void CopyCommand::run() const {
   if (output.takes_standard_output()) return;
   std::printf("%zu images copied", report.copied);
   if (report.known > 0) std::printf(", %zu were there already", report.known);
-  std::printf("; %zu in %s: %.1f s\n", report.items, target->name().c_str(), seconds);
+  std::printf("; %zu in %s: %.1f s\n", report.items, shown(target->name()).c_str(), seconds);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "base/shown_text.h"
 #include "diml/gallery.h"
 #include "gallery_command.h"
 #include "options.h"
@@ -43,7 +44,7 @@ void run_backup(const Options& options) {
   const GalleryCopy copy = back_up_gallery(options.from, options.to, progress_bar("backup"));
   output.write(json_of(copy, options.to));
   if (output.takes_standard_output()) return;
-  std::printf("%s: %s, verified\n", options.to.c_str(), text_of(copy).c_str());
+  std::printf("%s: %s, verified\n", shown(options.to).c_str(), text_of(copy).c_str());
 }
 
 void run_restore(const Options& options) {
@@ -53,9 +54,9 @@ void run_restore(const Options& options) {
   json["replaced"] = copy.replaced.empty() ? Json() : Json(copy.replaced);
   output.write(json);
   if (output.takes_standard_output()) return;
-  std::printf("%s: %s, verified\n", options.to.c_str(), text_of(copy).c_str());
+  std::printf("%s: %s, verified\n", shown(options.to).c_str(), text_of(copy).c_str());
   if (!copy.replaced.empty()) {
-    std::printf("what was there before is in %s now\n", copy.replaced.c_str());
+    std::printf("what was there before is in %s now\n", shown(copy.replaced).c_str());
   }
 }
 
@@ -67,7 +68,7 @@ void run_compact(const Options& options) {
   json["bytes_before"] = before;
   output.write(json);
   if (output.takes_standard_output()) return;
-  std::printf("%s: %s, before %s\n", options.from.c_str(), text_of(copy).c_str(),
+  std::printf("%s: %s, before %s\n", shown(options.from).c_str(), text_of(copy).c_str(),
               size_text(before).c_str());
 }
 
@@ -83,7 +84,7 @@ void run_salvage(const Options& options) {
                {"damaged_pages", found.damaged_pages}};
   output.write(json);
   if (output.takes_standard_output()) return;
-  std::printf("%s: %zu images", options.to.c_str(), found.items);
+  std::printf("%s: %zu images", shown(options.to).c_str(), found.items);
   if (found.items_before) {
     std::printf(" of %zu", *found.items_before);
   } else {

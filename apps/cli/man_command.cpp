@@ -3,6 +3,7 @@
 
 #include "app_tree.h"
 #include "base/output_file.h"
+#include "base/shown_text.h"
 #include "command.h"
 #include "command_reference.h"
 #include "diml/version.h"
@@ -123,7 +124,7 @@ Run define_man(CLI::App& command) {
     make_folder(options->folder);
     const std::size_t pages = write_pages(facts, nullptr, options->folder);
     std::printf("%zu manual pages in %s: 'man -M' needs them in a folder man1\n", pages,
-                options->folder.c_str());
+                shown(options->folder).c_str());
   };
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/npy.h"
+#include "base/shown_text.h"
 #include "command.h"
 #include "diml/error.h"
 #include "diml/matcher.h"
@@ -153,8 +154,8 @@ void MatchCommand::run() const {
   score_file.commit();
 
   if (!json_output.takes_standard_output()) {
-    std::cout << summary.pairs << " pairs matched by '" << matcher->name() << "' into " << out
-              << "\n";
+    std::cout << summary.pairs << " pairs matched by '" << matcher->name() << "' into "
+              << shown(out) << "\n";
     if (summary.unconverged > 0) {
       std::cout << summary.unconverged
                 << " did not converge: raise --max-iterations or --tolerance\n";

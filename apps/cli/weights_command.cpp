@@ -49,10 +49,10 @@ void print_model(const std::string& path, const Model& model) {
     std::printf("  %-14s none; the map has %zu channels\n", "projection", channels);
   }
   for (const auto& [name, value] : to_text(model.preprocessing)) {
-    std::printf("  %-14s %s\n", name.c_str(), value.c_str());
+    std::printf("  %-14s %s\n", name.c_str(), shown(value).c_str());
   }
   std::printf("  %-14s %zu in %zu arrays\n", "values", parameters_of(model), model.tensors.size());
-  std::printf("  %-14s %s\n", "from", model.provenance.c_str());
+  std::printf("  %-14s %s\n", "from", shown(model.provenance).c_str());
 }
 
 namespace {

@@ -330,7 +330,8 @@ TEST_F(HostileNames, OfWhatACommandReadsAndWrites) {
     begin.insert(begin.end(), more.begin(), more.end());
     return begin;
   };
-  well({"weights", "project", model, "--dim", "8", "--random", "--out", x + ".p.safetensors"},
+  well({"weights", "project", model, "--dim", "8", "--kind", "random", "--out",
+        x + ".p.safetensors"},
        {x + ".p.safetensors"});
   well(with({"embed"}, {"--split", "all", "--out", x + ".e"}), {x + ".e.cells.npy"});
   well(with({"evaluate"}, {"--rerank", "0", "--json", x + ".json"}), {x + ".json"});

@@ -98,7 +98,7 @@ TEST_F(Pgbouncer, ManyReadersAndWritersShareItsConnections) {
   }
 }
 
-TEST_F(Pgbouncer, AnIndexIsMadeAndAskedByWayOfIt) {
+TEST_F(Pgbouncer, AnIndexOfPgvectorIsMadeAndAskedByWayOfIt) {
   postgres::Connection connection = administrator();
   if (connection.ask("SELECT FROM pg_available_extensions WHERE name = 'vector'").rows() == 0) {
     GTEST_SKIP() << "this Debian has no pgvector for its PostgreSQL";

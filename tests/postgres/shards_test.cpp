@@ -192,7 +192,7 @@ TEST_F(Shards, ReadersAskAllOfThemAtOnceAndOneForARow) {
 }
 
 // All of them at once, each by its own index for its own nearest.
-TEST_F(Shards, ThePlanOfTheFirstStageAsksAllForTheirNearest) {
+TEST_F(Shards, ThePlanOfPgvectorAsksAllForTheirNearest) {
   if (!has_vectors_) GTEST_SKIP() << "this Debian has no pgvector for its PostgreSQL";
   const std::shared_ptr<GridStore> store = sharded();
   EXPECT_FALSE(store->own_index().has_value());
