@@ -127,10 +127,14 @@ class GalleryFaults : public GalleryFolder {
       } else if (now == before && before != after) {
         // What was half made is gone; without any memory it may be left.
         const bool may_leave = call == Call::allocation && count > 1;
-        if (!may_leave) ASSERT_EQ(names(), names_before);
+        if (!may_leave) {
+          ASSERT_EQ(names(), names_before);
+        }
         action();
         ASSERT_TRUE(state_of(place) == after) << "the next call does not work";
-        if (!may_leave) ASSERT_EQ(names(), names_after);
+        if (!may_leave) {
+          ASSERT_EQ(names(), names_after);
+        }
       }
       if (!trial.has_failed) {
         ASSERT_EQ(trial.ending, kDone);
