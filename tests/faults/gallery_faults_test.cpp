@@ -48,6 +48,8 @@ class GalleryFaults : public GalleryFolder {
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      // An empty folder is no gallery, and a new one may be made in it.
+      if (entry.is_directory() && fs::is_empty(entry.path())) continue;
       found.push_back(entry.path().filename().string());
     }
     std::sort(found.begin(), found.end());
