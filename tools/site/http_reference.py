@@ -73,7 +73,7 @@ def main():
     with urllib.request.urlopen(sys.argv[1]) as answer:
         document = json.load(answer)
     print("# HTTP reference\n")
-    print("Made from the server's own `/openapi.json`. [A gallery over HTTP](server.md) leads through it.")
+    print("Made from the server's own `/openapi.json`. [A gallery over HTTP](../server.md) leads through it.")
     shapes = {}
     for path, methods in document["paths"].items():
         for method, route in methods.items():

@@ -69,7 +69,7 @@ def main():
     import diml
 
     print("# Python reference\n")
-    print(textwrap.fill("Made from the docstrings of the package; every example in them is a test. [The guide](python.md) "
+    print(textwrap.fill("Made from the docstrings of the package; every example in them is a test. [The guide](../python.md) "
                         "leads through it.", 120))
     write("diml", [name for name in diml.__all__ if not name.startswith("_")])
     try:
