@@ -171,7 +171,8 @@ void register_one_pair(const Run& run) {
 }
 
 void register_cpu(const Shape& shape) {
-  for (const CellType type : {CellType::float32, CellType::float16, CellType::bfloat16}) {
+  for (const CellType type :
+       {CellType::float32, CellType::float16, CellType::bfloat16, CellType::int8}) {
     for (const int threads : thread_counts()) {
       register_all_pairs({.shape = shape, .type = type, .threads = threads});
     }

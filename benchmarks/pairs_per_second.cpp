@@ -27,7 +27,7 @@ namespace {
 
 constexpr char kUsage[] =
     "diml_pairs_per_second --cells C.npy --globals V.npy --pairs P.npy [--matcher auto]"
-    " [--storage float32|float16|bfloat16] [--threads 0] [--seconds 0.5] [--scores OUT.npy]"
+    " [--storage float32|float16|bfloat16|int8] [--threads 0] [--seconds 0.5] [--scores OUT.npy]"
     " [--lists host|card|stdin]";
 
 struct Options {

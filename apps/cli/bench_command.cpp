@@ -89,7 +89,8 @@ void BenchCommand::run() const {
       .size = images, .classes = std::max<std::size_t>(1, images / 20), .grid = grid, .dim = dim};
   std::vector<Row> rows;
   std::vector<Pair> pairs;
-  for (const CellType type : {CellType::float32, CellType::float16, CellType::bfloat16}) {
+  for (const CellType type :
+       {CellType::float32, CellType::float16, CellType::bfloat16, CellType::int8}) {
     made.type = type;
     const GeneratedGrids generated = generate_grids(made);
     if (pairs.empty()) {

@@ -199,7 +199,7 @@ Run define_bench_gallery(CLI::App& command) {
   command.add_option("--dim", options->dim, "Dimensions of a cell")->check(CLI::PositiveNumber);
   command.add_option("--rerank", options->rerank, "Candidates of each query")
       ->check(CLI::PositiveNumber);
-  command.add_option("--type", options->type, "Type of the cells: float16 or float32");
+  command.add_option("--type", options->type, "Type of the cells: float16, float32 or int8");
   command.add_option("--at", options->at,
                      "The gallery, made where there is none, and kept: a folder, or "
                      "postgres://USER@HOST:PORT/DATABASE/GALLERY");

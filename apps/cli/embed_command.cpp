@@ -39,7 +39,8 @@ const char* const kResume = "the same command with --resume continues";
 ArrayType array_type_from(const std::string& name) {
   if (name == "float32") return ArrayType::float32;
   if (name == "float16") return ArrayType::float16;
-  throw Error("unknown type '" + name + "': float32 or float16");
+  if (name == "int8") return ArrayType::int8;
+  throw Error("unknown type '" + name + "': float32, float16 or int8");
 }
 
 void EmbedCommand::run() {
@@ -149,8 +150,9 @@ Run define_embed(CLI::App& command) {
   options->images.define_images(command);
   command.add_option("--out", options->out, "PREFIX of the files: PREFIX.cells.npy and so on")
       ->required();
-  command.add_option("--type", options->type,
-                     "Type of cells and globals: float32, or float16 for half the size");
+  command.add_option(
+      "--type", options->type,
+      "Type of cells and globals: float32, float16 for half the size, or int8 for a quarter");
   command.add_flag("--resume", options->resume, "Continue an interrupted call");
   define_threads(command, options->threads);
   command.add_option("--json", options->json, "What was done, for programs; - for standard output");

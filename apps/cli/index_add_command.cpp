@@ -85,7 +85,7 @@ void AddCommand::define(CLI::App& command) {
       "One line per image: {\"path\": \"a.jpg\", \"label\": \"pug\", \"metadata\": {...}}; the "
       "label or the metadata may be absent");
   if (fresh) {
-    command.add_option("--type", type, "Type of the cells: float16 or float32");
+    command.add_option("--type", type, "Type of the cells: float16, float32 or int8");
     command.add_flag("--resume", resume,
                      "Continue a build that was interrupted or failed: what is there stays");
   } else {
@@ -132,7 +132,7 @@ void AddCommand::expect_sources() const {
 
 CellType AddCommand::cell_type() const {
   const CellType wanted = cell_type_from(type);
-  if (wanted == CellType::bfloat16) throw Error("a gallery stores float16 or float32 cells");
+  if (wanted == CellType::bfloat16) throw Error("a gallery stores float16, float32 or int8 cells");
   return wanted;
 }
 

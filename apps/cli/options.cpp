@@ -78,9 +78,10 @@ void GridOptions::define(CLI::App& command) {
           "--globals", globals,
           "Global vectors, .npy float [images, dimensions]; the mean of the cells without it")
       ->check(CLI::Validator(named, ""));
-  add_choice(command, "--storage", storage, cell_type_from,
-             "Type of cells in memory: float32, float16 (half the memory) or bfloat16 (also faster "
-             "on some CPUs)");
+  add_choice(
+      command, "--storage", storage, cell_type_from,
+      "Type of cells in memory: float32, float16 (half the memory), bfloat16 (also faster on "
+      "some CPUs) or int8 (a quarter, and the fastest)");
 }
 
 LoadedGrids GridOptions::read(int threads, const std::vector<std::size_t>& images) const {

@@ -15,28 +15,33 @@ constexpr std::size_t kMostDimensions = 4096;
 // The type of stored cells; sums are always float32 or better. float16 halves the memory at an
 // error of about 1e-5 in a score. bfloat16 halves it too, at an error of about 3e-4
 // (128 dimensions; more where there are fewer); on CPUs with bfloat16 dot products it also halves
-// the time of the similarities.
-enum class CellType : std::uint8_t { float32, float16, bfloat16 };
+// the time of the similarities. int8 quarters the memory at an error of about 2e-3: a cell is the
+// direction of D integers from -127 to 127, the largest of them 127. Behind the cells of such a
+// grid lie the lengths of these integers, inverted: one float32 for each cell
+// (docs/decisions/0023).
+enum class CellType : std::uint8_t { float32, float16, bfloat16, int8 };
 
-std::size_t size_of(CellType type);
+std::size_t size_of(CellType type);  // of one number
+std::size_t bytes_of_grid(CellType type, std::size_t cells, std::size_t dim);
 const char* name_of(CellType type);
 CellType cell_type_from(std::string_view name);
 
 // One image: R unit cells x D, row-major, and one unit global vector. A zero cell is allowed: its
 // similarities are 0. Pointers need no alignment beyond their element's.
 struct GridView {
-  const void* cells = nullptr;  // [count, dim] of `type`
+  const void* cells = nullptr;  // [count, dim] of `type`; int8: and float32 [count] behind them
   CellType type = CellType::float32;
   std::size_t count = 0;          // R
   std::size_t dim = 0;            // D
   const float* global = nullptr;  // [dim]
 
   float at(std::size_t cell, std::size_t d) const;
+  float scale(std::size_t cell) const;  // of stored numbers: 1, but for int8
 };
 
 // Many grids of one shape: contiguous in memory, or each at its own address.
 struct GridSetView {
-  const void* cells = nullptr;  // [size, cells_per_grid, dim] of `type`
+  const void* cells = nullptr;  // [size] x bytes_of_grid()
   CellType type = CellType::float32;
   std::size_t size = 0;
   std::size_t cells_per_grid = 0;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "diml/error.h"
 #include "diml/evaluate.h"
 #include "evaluate_binding.h"
 #include "grids.h"
@@ -40,7 +41,11 @@ struct TensorGrids {
 
 TensorGrids make_grids(std::uintptr_t cells, const std::string& type, std::size_t size,
                        std::size_t cells_per_grid, std::size_t dim, std::uintptr_t globals) {
-  return {cells, cell_type_from(type), size, cells_per_grid, dim, globals};
+  const CellType known = cell_type_from(type);
+  if (known == CellType::int8) {
+    throw Error(ErrorKind::unsupported, "tensors hold float32, float16 or bfloat16 cells");
+  }
+  return {cells, known, size, cells_per_grid, dim, globals};
 }
 
 // Addresses of what a call reads and writes; 0: all pairs, not wanted.

@@ -268,6 +268,9 @@ void NpyFile::read_floats(std::size_t first, std::span<float> out) const {
       return read_as<Float16>(first, out, [](Float16 value) { return to_float(value); });
     case ArrayType::float64:
       return read_as<double>(first, out, [](double value) { return static_cast<float>(value); });
+    case ArrayType::int8:
+      return read_as<std::int8_t>(first, out,
+                                  [](std::int8_t value) { return static_cast<float>(value); });
     default:
       fail(std::string("holds ") + name_of(type_) + " where floats are wanted");
   }
@@ -382,6 +385,14 @@ void NpyWriter::append(std::span<const float> values) {
   std::vector<Float16> narrow(values.size());
   std::transform(values.begin(), values.end(), narrow.begin(), to_float16);
   file_.write(narrow.data(), narrow.size() * sizeof(Float16));
+}
+
+void NpyWriter::append(std::span<const std::int8_t> values) {
+  if (type_ != ArrayType::int8) {
+    throw Error(ErrorKind::internal, file_.path() + ": single bytes go into int8 arrays");
+  }
+  missing_ -= values.size();
+  file_.write(values.data(), values.size_bytes());
 }
 
 void NpyWriter::append(std::span<const std::int64_t> values) {

@@ -11,8 +11,8 @@
 
 namespace diml {
 
-// The array types that come as .npy, little-endian, C order. We write float32, float16, int64 and
-// words.
+// The array types that come as .npy, little-endian, C order. We write float32, float16, int8,
+// int64 and words.
 enum class ArrayType : std::uint8_t {
   float32,
   float16,
@@ -49,8 +49,8 @@ class NpyFile {
   const std::vector<std::size_t>& shape() const { return shape_; }
   std::size_t count() const { return count_; }  // elements in all
 
-  // Elements [first, first + out.size()) in C order. Floats of other widths are converted, integers
-  // widened; words are UTF-8.
+  // Elements [first, first + out.size()) in C order. Floats of other widths and int8 are
+  // converted, integers widened; words are UTF-8.
   void read_floats(std::size_t first, std::span<float> out) const;
   void read_int64s(std::size_t first, std::span<std::int64_t> out) const;
   void read_texts(std::size_t first, std::span<std::string> out) const;
@@ -90,6 +90,7 @@ class NpyWriter {
   NpyWriter(std::string path, ArrayType type, std::span<const std::size_t> shape);
 
   void append(std::span<const float> values);
+  void append(std::span<const std::int8_t> values);
   void append(std::span<const std::int64_t> values);
   void commit();  // throws when fewer or more elements were appended than the shape has
 

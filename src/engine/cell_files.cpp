@@ -18,8 +18,9 @@ constexpr EnumNames<4> kLayouts = {"auto", "nrd", "nchw", "nhwc"};
               " where " + wanted);
 }
 
-void expect_floats(const NpyFile& file) {
-  if (!is_float(file.type())) {
+// int8: the integers of `to_int8`, or any others in the direction of a vector.
+void expect_numbers(const NpyFile& file) {
+  if (!is_float(file.type()) && file.type() != ArrayType::int8) {
     refuse(file, "floats are wanted: convert it with .astype(numpy.float32)");
   }
 }
@@ -114,10 +115,10 @@ const char* name_of(CellLayout layout) { return name_in(kLayouts, layout); }
 
 CellFiles::CellFiles(const std::string& cells, const std::string& globals, CellLayout layout)
     : cells_(cells) {
-  expect_floats(cells_);
+  expect_numbers(cells_);
   if (!globals.empty()) {
     globals_ = std::make_unique<NpyFile>(globals);
-    expect_floats(*globals_);
+    expect_numbers(*globals_);
   }
   const bool guessed = layout == CellLayout::automatic;
   shape_ = shape_as(cells_, guessed ? layout_of(cells_, globals_.get()) : layout);

@@ -28,7 +28,7 @@ bool is_same(const std::optional<SourceFile>& x, const std::optional<SourceFile>
 }
 
 bool is_same(const GridView& x, const GridView& y) {
-  return std::memcmp(x.cells, y.cells, x.count * x.dim * size_of(x.type)) == 0 &&
+  return std::memcmp(x.cells, y.cells, bytes_of_grid(x.type, x.count, x.dim)) == 0 &&
          std::memcmp(x.global, y.global, x.dim * sizeof(float)) == 0;
 }
 

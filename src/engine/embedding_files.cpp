@@ -17,6 +17,7 @@
 #include "base/shown_text.h"
 #include "base/system_error.h"
 #include "diml/error.h"
+#include "match/int8_cells.h"
 
 namespace diml {
 namespace {
@@ -231,6 +232,15 @@ bool EmbeddingFiles::load_state() {
 void EmbeddingFiles::append_floats(const std::string& name, const std::vector<float>& values) {
   if (params_.type == ArrayType::float32) {
     part(name).append(values.data(), values.size() * sizeof(float));
+    return;
+  }
+  if (params_.type == ArrayType::int8) {
+    std::vector<std::int8_t> integers(values.size());
+    for (std::size_t k = 0; k < values.size(); k += params_.dim) {
+      to_int8(std::span(values).subspan(k, params_.dim),
+              std::span(integers).subspan(k, params_.dim));
+    }
+    part(name).append(integers.data(), integers.size());
     return;
   }
   std::vector<Float16> narrow(values.size());

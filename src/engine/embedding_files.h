@@ -13,7 +13,8 @@
 namespace diml {
 
 struct EmbeddingFilesParams {
-  ArrayType type = ArrayType::float32;  // of cells and globals; float16 halves the files
+  ArrayType type = ArrayType::float32;  // of cells and globals; float16 halves the
+                                        // files, int8 quarters them
   std::size_t cells_per_grid = 0;
   std::size_t dim = 0;
   std::string

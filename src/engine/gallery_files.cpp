@@ -176,7 +176,9 @@ void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
                     const Progress& progress) {
   const GridFormat& format = snapshot.format();
   const std::vector<std::int64_t> ids = snapshot.ids();
-  const ArrayType type = format.type == CellType::float16 ? ArrayType::float16 : ArrayType::float32;
+  const ArrayType type = format.type == CellType::float16 ? ArrayType::float16
+                         : format.type == CellType::int8  ? ArrayType::int8
+                                                          : ArrayType::float32;
   using Shape = std::vector<std::size_t>;
   NpyWriter cells(prefix + ".cells.npy", type,
                   Shape{ids.size(), format.cells_per_grid, format.dim});
@@ -192,9 +194,13 @@ void export_gallery(const GridSnapshot& snapshot, const std::string& prefix,
     const std::vector<Item> words = snapshot.items(some);
     for (std::size_t k = 0; k < count; ++k) {
       const GridView& grid = grids[k];
-      for (std::size_t v = 0; v < values.size(); ++v)
-        values[v] = grid.at(v / grid.dim, v % grid.dim);
-      cells.append(values);
+      if (format.type == CellType::int8) {
+        cells.append(std::span(static_cast<const std::int8_t*>(grid.cells), values.size()));
+      } else {
+        for (std::size_t v = 0; v < values.size(); ++v)
+          values[v] = grid.at(v / grid.dim, v % grid.dim);
+        cells.append(values);
+      }
       globals.append({grid.global, grid.dim});
       const Item& item = words[k];
       labels.push_back(item.label);

@@ -70,7 +70,8 @@ std::vector<std::uint8_t> LmdbSnapshot::thumbnail(std::int64_t id) const {
   return {first, first + item.thumbnail.size()};
 }
 
-// LMDB keeps records at even addresses: float16 cells are always aligned, floats are not.
+// LMDB keeps records at even addresses: cells of one or two bytes are always aligned, floats are
+// not.
 const std::byte* LmdbSnapshot::aligned(Bytes bytes, std::size_t alignment) const {
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignment == 0) return bytes.data();
   return copies_.emplace_back(bytes.begin(), bytes.end()).data();
@@ -78,7 +79,7 @@ const std::byte* LmdbSnapshot::aligned(Bytes bytes, std::size_t alignment) const
 
 GridView LmdbSnapshot::grid(std::int64_t id) const {
   ItemRecord item;
-  const std::size_t bytes = format_.cells_per_grid * format_.dim * size_of(format_.type);
+  const std::size_t bytes = bytes_of_grid(format_.type, format_.cells_per_grid, format_.dim);
   if (!decode(item_record(id, Part::cells), item) || item.cells.size() != bytes) {
     refuse_damaged(*environment_, id);
   }

@@ -183,7 +183,7 @@ std::vector<std::int64_t> LmdbStore::add(std::span<const NewItem> items, const G
                                          Duplicates duplicates) {
   expect_fit(format_, items.size(), grids);
   if (items.empty()) return {};
-  const std::size_t cell_bytes = grids.cells_per_grid * grids.dim * size_of(grids.type);
+  const std::size_t cell_bytes = bytes_of_grid(grids.type, grids.cells_per_grid, grids.dim);
   Transaction transaction(environment_, StoreAccess::write);
   raise_version(transaction, name());
   std::uint64_t next = number_of(transaction, kNextId);

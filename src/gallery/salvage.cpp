@@ -247,7 +247,7 @@ struct Whole {
 };
 
 std::map<std::int64_t, Whole> whole_items(Ruins& ruins, const GridFormat& format) {
-  const std::size_t cell_bytes = format.cells_per_grid * format.dim * size_of(format.type);
+  const std::size_t cell_bytes = bytes_of_grid(format.type, format.cells_per_grid, format.dim);
   std::map<std::int64_t, Whole> whole;
   for (const auto& [id, found] : ruins.items()) {
     const auto other = ruins.globals().find(id);

@@ -79,7 +79,7 @@ class Verifier {
     constexpr std::size_t kBetweenReports = 256;
     const std::size_t count = transaction_.count(Table::items);
     const GridFormat& format = snapshot_.format();
-    const std::size_t cell_bytes = format.cells_per_grid * format.dim * size_of(format.type);
+    const std::size_t cell_bytes = bytes_of_grid(format.type, format.cells_per_grid, format.dim);
     Cursor cursor(transaction_, Table::items);
     while (cursor.next()) {
       const std::int64_t id = id_of(cursor.key());

@@ -9,12 +9,13 @@
 
 #include "base/enum_names.h"
 #include "diml/error.h"
+#include "match/int8_cells.h"
 #include "match/unit_vectors.h"
 
 namespace diml {
 namespace {
 
-constexpr EnumNames<3> kCellTypeNames = {"float32", "float16", "bfloat16"};
+constexpr EnumNames<4> kCellTypeNames = {"float32", "float16", "bfloat16", "int8"};
 
 // 1 / |v|, or 0 for the zero vector. In double, so that no finite float32 vector overflows or
 // vanishes.
@@ -68,7 +69,26 @@ T load(const void* base, std::size_t index) {
 
 }  // namespace
 
-std::size_t size_of(CellType type) { return type == CellType::float32 ? 4 : 2; }
+float to_int8(std::span<const float> vector, std::span<std::int8_t> out) {
+  constexpr double kMost = 127.0;
+  double largest = 0.0;
+  for (const float value : vector) largest = std::max(largest, std::abs(double{value}));
+  std::int64_t square = 0;
+  for (std::size_t d = 0; d < vector.size(); ++d) {
+    const double share = largest > 0.0 ? vector[d] / largest : 0.0;
+    out[d] = static_cast<std::int8_t>(std::lround(share * kMost));
+    square += std::int64_t{out[d]} * out[d];
+  }
+  return square > 0 ? static_cast<float>(1.0 / std::sqrt(static_cast<double>(square))) : 0.0f;
+}
+
+std::size_t size_of(CellType type) {
+  return type == CellType::float32 ? 4 : type == CellType::int8 ? 1 : 2;
+}
+
+std::size_t bytes_of_grid(CellType type, std::size_t cells, std::size_t dim) {
+  return cells * dim * size_of(type) + (type == CellType::int8 ? cells * sizeof(float) : 0);
+}
 
 const char* name_of(CellType type) { return name_in(kCellTypeNames, type); }
 
@@ -103,13 +123,20 @@ float GridView::at(std::size_t cell, std::size_t d) const {
       return to_float(load<Float16>(cells, index));
     case CellType::bfloat16:
       return to_float(load<BFloat16>(cells, index));
+    case CellType::int8:
+      return static_cast<float>(load<std::int8_t>(cells, index)) * scale(cell);
   }
   return 0.0f;
 }
 
+float GridView::scale(std::size_t cell) const {
+  if (type != CellType::int8) return 1.0f;
+  return load<float>(static_cast<const std::byte*>(cells) + count * dim, cell);
+}
+
 GridView GridSetView::operator[](std::size_t index) const {
   if (apart) return apart[index];
-  const std::size_t bytes = cells_per_grid * dim * size_of(type);
+  const std::size_t bytes = bytes_of_grid(type, cells_per_grid, dim);
   return {static_cast<const std::byte*>(cells) + index * bytes, type, cells_per_grid, dim,
           globals + index * dim};
 }
@@ -134,7 +161,7 @@ void GridSet::put(std::size_t index, const GridView& grid) {
   if (index >= size_ || grid.count != cells_per_grid_ || grid.dim != dim_ || grid.type != type_) {
     throw Error(ErrorKind::internal, "a grid was put into a set of another shape or type");
   }
-  const std::size_t bytes = cells_per_grid_ * dim_ * size_of(type_);
+  const std::size_t bytes = bytes_of_grid(type_, cells_per_grid_, dim_);
   std::memcpy(cells_.data() + index * bytes, grid.cells, bytes);
   std::memcpy(&globals_[index * dim_], grid.global, dim_ * sizeof(float));
 }
@@ -142,7 +169,7 @@ void GridSet::put(std::size_t index, const GridView& grid) {
 GridSet::GridSet(std::size_t size, std::size_t cells_per_grid, std::size_t dim, CellType type)
     : size_(size), cells_per_grid_(cells_per_grid), dim_(dim), type_(type) {
   check_grid_shape(cells_per_grid, dim);
-  cells_.resize(size * cells_per_grid * dim * size_of(type));
+  cells_.resize(size * bytes_of_grid(type, cells_per_grid, dim));
   globals_.resize(size * dim);
 }
 
@@ -160,10 +187,19 @@ void GridSet::set(std::size_t index, std::span<const float> cells, std::span<con
   normalise(global, &globals_[index * dim_]);
 
   const std::size_t cell_bytes = dim_ * size_of(type_);
+  std::byte* grid = cells_.data() + index * bytes_of_grid(type_, cells_per_grid_, dim_);
   std::vector<float> unit(dim_);
   for (std::size_t i = 0; i < cells_per_grid_; ++i) {
-    normalise(cells.subspan(i * dim_, dim_), unit.data(), type_);
-    std::byte* out = cells_.data() + (index * cells_per_grid_ + i) * cell_bytes;
+    const std::span<const float> cell = cells.subspan(i * dim_, dim_);
+    if (type_ == CellType::int8) {
+      (void)inverse_norm(cell);  // throws on NaN and infinity
+      auto* integers = reinterpret_cast<std::int8_t*>(grid) + i * dim_;
+      const float scale = to_int8(cell, {integers, dim_});
+      std::memcpy(grid + (cells_per_grid_ * dim_ + i * sizeof(scale)), &scale, sizeof(scale));
+      continue;
+    }
+    normalise(cell, unit.data(), type_);
+    std::byte* out = grid + i * cell_bytes;
     if (type_ == CellType::float32) {
       std::memcpy(out, unit.data(), cell_bytes);
       continue;

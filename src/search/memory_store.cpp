@@ -191,7 +191,7 @@ class MemoryStore final : public GridStore {
 
   Space space() const override {
     const std::lock_guard lock(mutex_);
-    const std::size_t cells = format_.cells_per_grid * format_.dim * size_of(format_.type);
+    const std::size_t cells = bytes_of_grid(format_.type, format_.cells_per_grid, format_.dim);
     return {contents_->items.size() * (cells + format_.dim * sizeof(float)), 0};
   }
 

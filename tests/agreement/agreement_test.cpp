@@ -31,12 +31,15 @@ const std::vector<Case>& cases() {
       {"4x4x128", 16, 16, 128},
       {"4x4x128 float16", 16, 16, 128, CellType::float16},
       {"4x4x128 bfloat16", 16, 16, 128, CellType::bfloat16},
+      {"4x4x128 int8", 16, 16, 128, CellType::int8},
       {"4x4x128 uniform", 16, 16, 128, CellType::float32, MarginalRule::uniform},
       {"4x4x128 smooth", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation, 1.0},
       {"4x4x128 sharp", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation, 0.025},
       {"4x4x128 in double", 16, 16, 128, CellType::float32, MarginalRule::cross_correlation, 0.004},
       {"4x4x128 bfloat16 in double", 16, 16, 128, CellType::bfloat16,
        MarginalRule::cross_correlation, 0.004},
+      {"4x4x128 int8 in double", 16, 16, 128, CellType::int8, MarginalRule::cross_correlation,
+       0.004},
       {"7x7x64 in double", 49, 49, 64, CellType::float32, MarginalRule::cross_correlation, 0.01},
       {"3x5 against 2x4 in double, uniform", 15, 8, 37, CellType::float32, MarginalRule::uniform,
        0.01},
@@ -47,9 +50,13 @@ const std::vector<Case>& cases() {
       {"7x7x128", 49, 49, 128},
       {"7x7x64 float16", 49, 49, 64, CellType::float16},
       {"7x7x64 bfloat16", 49, 49, 64, CellType::bfloat16},
+      {"7x7x128 int8", 49, 49, 128, CellType::int8},
       {"3x5 against 2x4, odd dimension", 15, 8, 37},
       {"2x4 against 3x5, odd dimension float16", 8, 15, 37, CellType::float16},
       {"2x4 against 3x5, odd dimension bfloat16", 8, 15, 37, CellType::bfloat16},
+      {"2x4 against 3x5, odd dimension int8", 8, 15, 37, CellType::int8},
+      {"17 cells against 3x3, uniform int8", 17, 9, 130, CellType::int8, MarginalRule::uniform},
+      {"2048 dimensions int8", 9, 4, 2048, CellType::int8},
       {"one cell against one", 1, 1, 3},
       {"one cell against 4x4", 1, 16, 8},
       {"4x4 against one cell", 16, 1, 8},
@@ -145,8 +152,14 @@ TEST_F(SimdTargets, AForcedOneIsTheOneInUse) {
   EXPECT_EQ(active_simd_target(), simd_targets().front());
 }
 
+// The GPU has no int8 cells: it refuses them.
+bool is_supported(const Case& c, Backend backend) {
+  return c.type != CellType::int8 || backend == Backend::cpu;
+}
+
 TEST_P(Agreement, WithTheReference) {
   for (const Case& c : cases()) {
+    if (!is_supported(c, GetParam())) continue;
     const Grids grids(c);
     const std::size_t plan_size = c.source_cells * c.target_cells;
     std::vector<float> expected(grids.pairs.size());
@@ -179,7 +192,7 @@ TEST_P(Agreement, WithTheReference) {
 // At the default tolerance both stop within it: what the user sees differs by no more than that.
 TEST_P(Agreement, AtTheDefaultToleranceScoresDifferByLessThanIt) {
   for (const Case& c : cases()) {
-    if (c.type == CellType::bfloat16) continue;
+    if (c.type == CellType::bfloat16 || !is_supported(c, GetParam())) continue;
     const Grids grids(c);
     // Small lambdas take plain iterations beyond the default limit.
     MatchParams params{
@@ -198,6 +211,7 @@ TEST_P(Agreement, AtTheDefaultToleranceScoresDifferByLessThanIt) {
 TEST_P(Agreement, ScoresAreBitEqualForAnyThreadCountAndBatchSize) {
   for (const Case& c : cases()) {
     if (c.source_cells > 49 || c.lambda == 0.001) continue;  // no other code, only slower
+    if (!is_supported(c, GetParam())) continue;
     const Grids grids(c);
     const MatchParams params{c.marginals, {.lambda = c.lambda}, Certificate::none};
     for (const Kernel& kernel : kernels()) {
@@ -249,6 +263,35 @@ TEST_P(Agreement, CellsNeedNoAlignment) {
     use(kernel)->score(grids.batch(), {}, expected);
     use(kernel)->score({grids.sources.view(), unaligned, grids.pairs}, {}, scores);
     EXPECT_EQ(scores, expected) << kernel.name();
+  }
+}
+
+// Integers are added exactly, whatever adds them.
+TEST_F(SimdTargets, GiveTheSameBitsOfSimilaritiesOfInt8Cells) {
+  for (const std::size_t dim : {37, 128, 1100}) {
+    const EmbeddingGrid source = test::random_grid(17, dim, 5, CellType::int8);
+    const EmbeddingGrid target = test::random_grid(16, dim, 6, CellType::int8);
+    std::vector<double> expected;
+    for (const std::string& name : simd_targets()) {
+      force_simd_target(name);
+      const std::vector<double> similarity =
+          match(source, target, {.transport = {.backend = Backend::cpu}}).similarity;
+      if (expected.empty()) expected = similarity;
+      EXPECT_EQ(similarity, expected) << name << ", " << dim << " dimensions";
+    }
+  }
+}
+
+// A source or a target of another type: both are widened.
+TEST_F(SimdTargets, MatchInt8CellsAgainstOtherCells) {
+  const EmbeddingGrid source = test::random_grid(16, 128, 5);
+  const EmbeddingGrid target = test::random_grid(9, 128, 6, CellType::int8);
+  for (const std::string& name : simd_targets()) {
+    force_simd_target(name);
+    const MatchParams fast{.transport = {.backend = Backend::cpu, .tolerance = 2e-6}};
+    const MatchParams exact{.transport = {.backend = Backend::reference, .tolerance = 2e-6}};
+    EXPECT_NEAR(match(source, target, fast).score, match(source, target, exact).score, 1e-5);
+    EXPECT_NEAR(match(target, source, fast).score, match(target, source, exact).score, 1e-5);
   }
 }
 

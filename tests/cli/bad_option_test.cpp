@@ -48,7 +48,7 @@ TEST_F(BadOption, UnknownMarginalsAreRefusedWithTheList) {
 }
 
 TEST_F(BadOption, UnknownStorageIsRefusedWithTheList) {
-  expect_both_refuse({"--storage", "int8"}, {"int8", "bfloat16"});
+  expect_both_refuse({"--storage", "int4"}, {"int4", "bfloat16"});
 }
 
 TEST_F(BadOption, AnUnknownQuantityIsRefused) {

@@ -59,6 +59,15 @@ TEST_F(EmbedOptions, HalfFloatsAreTheSameNumbersRounded) {
   EXPECT_EQ(evaluated_files("f").at("queries"), kTest);
 }
 
+TEST_F(EmbedOptions, Int8FilesAreEvaluatedAndFillAGalleryOfInt8) {
+  run_well(embed_critters("f", {"--type", "int8"}));
+  EXPECT_EQ(NpyFile(at("f.cells.npy")).type(), ArrayType::int8);
+  EXPECT_EQ(evaluated_files("f").at("queries"), kTest);
+  run_well({"index", "build", at("g"), "--embeddings", at("f"), "--type", "int8"});
+  run_well({"index", "export", at("g"), "--out", at("h")});
+  EXPECT_EQ(floats_in("h.cells.npy"), floats_in("f.cells.npy"));
+}
+
 TEST_F(EmbedOptions, Bfloat16IsNear) {
   const ProgramResult result = run(embed_critters("f", {"--precision", "bfloat16"}));
   if (result.err.find("oneDNN cannot run this network") != std::string::npos) {

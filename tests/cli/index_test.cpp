@@ -282,7 +282,7 @@ TEST_F(IndexCommand, RefusesWrongCallsInOneLine) {
   expect_refused({"index", "build", "g"}, {"--embeddings"});
   expect_refused({"index"}, {"build, add, remove"});
   expect_refused({"index", "build", "g", "--embeddings", "none"}, {"none.cells.npy"});
-  expect_refused(build({"--type", "bfloat16"}), {"float16 or float32"});
+  expect_refused(build({"--type", "bfloat16"}), {"float16, float32 or int8"});
   for (const char* word : {"info", "verify"}) {
     expect_refused({"index", word, "none"}, {"none: there is no gallery", "diml index build"});
   }

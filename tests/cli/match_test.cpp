@@ -161,7 +161,7 @@ TEST_F(MatchCommand, AcceptsFloat16) {
 
 TEST_F(MatchCommand, HoldsCellsInHalfPrecisionOnRequest) {
   const std::vector<float> full = match_scores();
-  for (const char* storage : {"float16", "bfloat16"}) {
+  for (const char* storage : {"float16", "bfloat16", "int8"}) {
     const std::vector<float> half = match_scores({"--storage", storage});
     EXPECT_NE(half, full) << storage;
     for (std::size_t k = 0; k < full.size(); ++k) EXPECT_NEAR(half[k], full[k], 1e-2) << storage;

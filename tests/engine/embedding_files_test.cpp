@@ -10,6 +10,7 @@
 #include "base/float16.h"
 #include "base/temporary_folder.h"
 #include "diml/error.h"
+#include "match/int8_cells.h"
 
 namespace diml::test {
 namespace {
@@ -164,6 +165,25 @@ TEST_F(EmbeddingFilesOnDisk, OfHalfFloatsHoldTheNearestOnes) {
   const std::vector<float> values = floats_in(cells);
   for (std::size_t k = 0; k < kCells * kDim; ++k) {
     EXPECT_EQ(values[k], to_float(to_float16(value_of(0, k))));
+  }
+}
+
+// 16 x 128 + 128 bytes for a 4 x 4 grid of 128 dimensions.
+TEST_F(EmbeddingFilesOnDisk, OfInt8HoldTheIntegersOfCellsAndGlobals) {
+  EmbeddingFilesParams params_of_int8 = params();
+  params_of_int8.type = ArrayType::int8;
+  write(list_, params_of_int8);
+  const NpyFile cells(at("cells.npy"));
+  const NpyFile globals(at("globals.npy"));
+  EXPECT_EQ(cells.type(), ArrayType::int8);
+  EXPECT_EQ(globals.type(), ArrayType::int8);
+  const std::vector<float> values = floats_in(cells);
+  std::vector<float> given;
+  for (std::size_t k = 0; k < kCells * kDim; ++k) given.push_back(value_of(0, k));
+  for (std::size_t cell = 0; cell < kCells; ++cell) {
+    std::vector<std::int8_t> expected(kDim);
+    to_int8(std::span(given).subspan(cell * kDim, kDim), expected);
+    for (std::size_t d = 0; d < kDim; ++d) EXPECT_EQ(values[cell * kDim + d], expected[d]);
   }
 }
 

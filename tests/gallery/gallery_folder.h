@@ -36,7 +36,7 @@ class GalleryFolder : public testing::Test {
   GridSetView some(std::size_t first, std::size_t count) const {
     GridSetView view = generated_.grids.view();
     view.cells = static_cast<const std::byte*>(view.cells) +
-                 first * view.cells_per_grid * view.dim * size_of(view.type);
+                 first * bytes_of_grid(view.type, view.cells_per_grid, view.dim);
     view.globals += first * view.dim;
     view.size = count;
     return view;

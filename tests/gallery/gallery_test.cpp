@@ -17,6 +17,11 @@ class GalleryOfFloat16 : public GalleryFolder {
   GalleryOfFloat16() : GalleryFolder(CellType::float16) {}
 };
 
+class GalleryOfInt8 : public GalleryFolder {
+ protected:
+  GalleryOfInt8() : GalleryFolder(CellType::int8) {}
+};
+
 std::vector<std::int64_t> range(std::int64_t first, std::int64_t count) {
   std::vector<std::int64_t> ids(static_cast<std::size_t>(count));
   std::iota(ids.begin(), ids.end(), first);
@@ -26,7 +31,7 @@ std::vector<std::int64_t> range(std::int64_t first, std::int64_t count) {
 void expect_equal_grids(GridSetView stored, GridSetView wanted) {
   ASSERT_EQ(stored.size, wanted.size);
   ASSERT_EQ(stored.type, wanted.type);
-  const std::size_t bytes = wanted.cells_per_grid * wanted.dim * size_of(wanted.type);
+  const std::size_t bytes = bytes_of_grid(wanted.type, wanted.cells_per_grid, wanted.dim);
   for (std::size_t i = 0; i < wanted.size; ++i) {
     EXPECT_EQ(std::memcmp(stored[i].cells, wanted[i].cells, bytes), 0);
     EXPECT_EQ(std::memcmp(stored[i].global, wanted[i].global, wanted.dim * sizeof(float)), 0);
@@ -66,6 +71,16 @@ TEST_F(GalleryTest, GivesBackWhatWasAddedAfterReopening) {
   EXPECT_EQ(std::memcmp(vectors.globals.data(), generated_.grids.view().globals,
                         kImages * kDim * sizeof(float)),
             0);
+}
+
+TEST_F(GalleryOfInt8, KeepsIntegersAndScalesBitForBitAndIsSound) {
+  (void)filled();
+  const std::shared_ptr<GridStore> gallery = open_gallery(folder_ / "g");
+  EXPECT_EQ(gallery->format().type, CellType::int8);
+  const std::unique_ptr<GridSnapshot> snapshot = gallery->snapshot();
+  const std::vector<GridView> stored = snapshot->grids(snapshot->ids());
+  expect_equal_grids(set_of(stored), generated_.grids.view());
+  EXPECT_EQ(gallery->verify().faults, std::vector<std::string>());
 }
 
 TEST_F(GalleryOfFloat16, KeepsCellsBitForBit) {

@@ -1,6 +1,7 @@
 #include "diml/grid.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -19,9 +20,12 @@ double norm_of(GridView grid, std::size_t cell) {
 }
 
 TEST(Grid, CellsAndGlobalAreUnitVectors) {
-  for (const CellType type : {CellType::float32, CellType::float16, CellType::bfloat16}) {
+  for (const CellType type :
+       {CellType::float32, CellType::float16, CellType::bfloat16, CellType::int8}) {
     const EmbeddingGrid grid = test::random_grid(15, 37, 1, type);
-    const double tolerance = type == CellType::float32 ? 1e-6 : 1e-2;
+    // The scale of int8 cells is that of their integers, not of the numbers they were made of.
+    const bool is_exact = type == CellType::float32 || type == CellType::int8;
+    const double tolerance = is_exact ? 1e-6 : 1e-2;
     for (std::size_t i = 0; i < 15; ++i) EXPECT_NEAR(norm_of(grid, i), 1.0, tolerance);
     double square = 0.0;
     for (std::size_t d = 0; d < 37; ++d) square += std::pow(grid.view().global[d], 2);
@@ -102,8 +106,51 @@ TEST(Grid, RefusesShapesOutsideItsLimits) {
   EXPECT_THROW(set.set(0, std::vector<float>(31)), Error);
 }
 
+TEST(Int8Cells, AreTheNearestIntegersUpTo127) {
+  const EmbeddingGrid grid(std::vector<float>{0.5f, -1.0f, 0.25f, 0, 0, 0}, 3, {}, CellType::int8);
+  const auto* integers = static_cast<const std::int8_t*>(grid.view().cells);
+  const std::vector<int> expected = {64, -127, 32, 0, 0, 0};
+  EXPECT_EQ(std::vector<int>(integers, integers + 6), expected);
+  EXPECT_NEAR(grid.view().scale(0), 1.0 / std::sqrt(64.0 * 64 + 127 * 127 + 32 * 32), 1e-8);
+  EXPECT_EQ(grid.view().scale(1), 0.0f);  // the zero cell stays zero
+  EXPECT_EQ(norm_of(grid, 1), 0.0);
+}
+
+// So that a grid keeps its bits through a file, which holds the integers alone.
+TEST(Int8Cells, IntegersGiveThemselves) {
+  for (const std::size_t dim : {1, 3, 37, 128, 2048}) {
+    const EmbeddingGrid grid = test::random_grid(5, dim, 11, CellType::int8);
+    const auto* integers = static_cast<const std::int8_t*>(grid.view().cells);
+    const std::vector<float> read(integers, integers + 5 * dim);
+    const EmbeddingGrid again(read, dim, {}, CellType::int8);
+    EXPECT_EQ(0, std::memcmp(grid.view().cells, again.view().cells,
+                             bytes_of_grid(CellType::int8, 5, dim)));
+    std::vector<float> unit;
+    for (std::size_t k = 0; k < 5 * dim; ++k) unit.push_back(grid.view().at(k / dim, k % dim));
+    const EmbeddingGrid of_units(unit, dim, {}, CellType::int8);
+    EXPECT_EQ(0, std::memcmp(grid.view().cells, of_units.view().cells,
+                             bytes_of_grid(CellType::int8, 5, dim)));
+  }
+}
+
+TEST(Int8Cells, AGridTakesItsIntegersAndOneScaleForEachCell) {
+  EXPECT_EQ(bytes_of_grid(CellType::int8, 16, 128), 16u * 128 + 16 * 4);
+  EXPECT_EQ(bytes_of_grid(CellType::float16, 16, 128), 16u * 128 * 2);
+  GridSet set(3, 5, 7, CellType::int8);
+  for (std::size_t i = 0; i < 3; ++i) set.set(i, test::random_cells(5, 7, i));
+  const GridSet copy(set.view());
+  for (std::size_t i = 0; i < 3; ++i) {
+    const EmbeddingGrid alone(test::random_cells(5, 7, i), 7, {}, CellType::int8);
+    for (std::size_t k = 0; k < 35; ++k) {
+      EXPECT_EQ(set[i].at(k / 7, k % 7), alone.view().at(k / 7, k % 7));
+      EXPECT_EQ(copy[i].at(k / 7, k % 7), alone.view().at(k / 7, k % 7));
+    }
+  }
+}
+
 TEST(CellType, NamesGoBothWays) {
-  for (const CellType type : {CellType::float32, CellType::float16, CellType::bfloat16}) {
+  for (const CellType type :
+       {CellType::float32, CellType::float16, CellType::bfloat16, CellType::int8}) {
     EXPECT_EQ(cell_type_from(name_of(type)), type);
   }
   EXPECT_THROW(cell_type_from("float64"), Error);

@@ -63,6 +63,13 @@ TEST_F(PostgresGallery, IsThereWhenItIsOpenedAgain) {
   expect_refused([&] { store->snapshot(); }, "the gallery was deleted", ErrorKind::not_found);
 }
 
+TEST_F(PostgresGallery, RefusesInt8Cells) {
+  GridFormat int8 = format();
+  int8.type = CellType::int8;
+  expect_refused([&] { create_gallery(address_, int8); }, "float16 or float32 cells",
+                 ErrorKind::unsupported);
+}
+
 TEST_F(PostgresGallery, TakesEveryByteOfATextAndNothingOfItAsSql) {
   std::string all_bytes = "x";
   for (int byte = 0; byte < 256; ++byte) all_bytes += static_cast<char>(byte);

@@ -173,7 +173,7 @@ GridView PostgresSnapshot::grid(std::int64_t id) const { return grids({&id, 1}).
 
 std::vector<GridView> PostgresSnapshot::grids(std::span<const std::int64_t> ids) const {
   const GridFormat& format = gallery_.format;
-  const std::size_t bytes = format.cells_per_grid * format.dim * size_of(format.type);
+  const std::size_t bytes = bytes_of_grid(format.type, format.cells_per_grid, format.dim);
   std::vector<std::int64_t> wanted;
   std::copy_if(ids.begin(), ids.end(), std::back_inserter(wanted),
                [&](std::int64_t id) { return counts(id) && !grids_.contains(id); });

@@ -79,6 +79,10 @@ std::string in_one_line(const std::vector<std::string>& lines) {
 std::shared_ptr<PostgresStore> PostgresStore::create(const std::string& address,
                                                      const GridFormat& format) {
   check_grid_shape(format.cells_per_grid, format.dim);
+  if (format.type == CellType::int8) {
+    throw Error(ErrorKind::unsupported,
+                "a gallery in PostgreSQL stores float16 or float32 cells, one on disk int8 too");
+  }
   const auto pool = std::make_shared<Pool>(address_from(address));
   std::string caution;
   {

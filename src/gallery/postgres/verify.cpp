@@ -16,7 +16,7 @@ StoreFaults PostgresSnapshot::verify(const Progress& progress) const {
   constexpr std::size_t kCells = kVector + kVectorCount;
   constexpr std::size_t kThumbnail = kCells + 2;
   const GridFormat& format = gallery_.format;
-  const std::size_t bytes = format.cells_per_grid * format.dim * size_of(format.type);
+  const std::size_t bytes = bytes_of_grid(format.type, format.cells_per_grid, format.dim);
   StoreFaults result;
   std::set<std::int64_t> damaged;
   const auto blame = [&](std::int64_t id, const std::string& what) {

@@ -53,7 +53,7 @@ std::vector<std::int64_t> take_out(Connection& connection, std::int64_t gallery,
 void copy_rows(Connection& connection, std::int64_t gallery, const std::vector<NewRow>& rows,
                const GridSetView& grids, std::int64_t first_id) {
   constexpr std::size_t kColumns = 16;
-  const std::size_t bytes = grids.cells_per_grid * grids.dim * size_of(grids.type);
+  const std::size_t bytes = bytes_of_grid(grids.type, grids.cells_per_grid, grids.dim);
   CopyIn copy(
       connection,
       "COPY diml.items (gallery, id, path, label, metadata, metadata_text, source_size, "

@@ -9,15 +9,17 @@
 #define DIML_BFLOAT16_TILE_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
+#include "cpu/cells-inl.h"
 #include "cpu/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
 
-#if HWY_TARGET == HWY_AVX3
+#if DIML_AVX512
 
 inline bool has_native_bfloat16() {
   static const bool has = __builtin_cpu_supports("avx512bf16");
@@ -60,6 +62,53 @@ __attribute__((target("avx512bf16"))) HWY_NOINLINE void bfloat16_tile(
   }
 }
 
+constexpr std::size_t kBfloat16s = 2 * kLanes;  // in a vector
+
+// The next vector of `left` bfloat16, zero behind the last.
+HWY_INLINE __m512i load_bfloat16s(const std::byte* from, std::size_t left) {
+  const auto mask = static_cast<__mmask32>((std::uint64_t{1} << std::min(left, kBfloat16s)) - 1);
+  return _mm512_maskz_loadu_epi16(mask, from);
+}
+
+// out[r] = <rows[r], vector>, lanes along d; rows: [count, dim], vector: [dim], of bfloat16.
+__attribute__((target("avx512bf16"))) inline void bfloat16_row_dots(const std::byte* rows,
+                                                                    std::size_t count,
+                                                                    std::size_t dim,
+                                                                    const std::byte* vector,
+                                                                    float* out) {
+  for (std::size_t first = 0; first < count; first += 4) {
+    const std::size_t group = std::min<std::size_t>(4, count - first);
+    FloatVec sums[4];
+    for (std::size_t r = 0; r < 4; ++r) {
+      // Rows past the end repeat the last one.
+      const std::byte* row = rows + (first + std::min(r, group - 1)) * dim * sizeof(BFloat16);
+      __m512 sum = _mm512_setzero_ps();
+      for (std::size_t d = 0; d < dim; d += kBfloat16s) {
+        const __m512i x = load_bfloat16s(row + d * sizeof(BFloat16), dim - d);
+        const __m512i y = load_bfloat16s(vector + d * sizeof(BFloat16), dim - d);
+        sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(y));
+      }
+      sums[r].raw = sum;
+    }
+    float totals[4];
+    sums_of_four(sums, totals);
+    std::copy_n(totals, group, out + first);
+  }
+}
+
+// As to_bfloat16 for numbers that are finite.
+inline void round_to_bfloat16(const float* from, std::size_t count, BFloat16* to) {
+  std::size_t k = 0;
+  for (; k + kLanes <= count; k += kLanes) {
+    const __m512i bits = _mm512_loadu_si512(from + k);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+    const __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(bits, up), 16);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + k), _mm512_cvtepi32_epi16(rounded));
+  }
+  for (; k < count; ++k) to[k] = to_bfloat16(from[k]);
+}
+
 struct Bfloat16Tiles {
   using Row = const std::byte*;
   template <std::size_t V, std::size_t J>
@@ -70,7 +119,7 @@ struct Bfloat16Tiles {
 
 inline bool has_native_bfloat16() { return false; }
 
-#endif  // HWY_AVX3
+#endif  // DIML_AVX512
 
 }  // namespace diml::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

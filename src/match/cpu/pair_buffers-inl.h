@@ -117,26 +117,6 @@ inline void transpose(const float* HWY_RESTRICT in, std::size_t in_stride, std::
 #endif
 }
 
-// A vector of cell values from `k` on, as float32.
-HWY_INLINE FloatVec load_cells(const float* cells, std::size_t k) {
-  return hn::LoadU(kFloat, cells + k);
-}
-template <class Half>
-HWY_INLINE FloatVec load_cells(const Half* cells, std::size_t k) {
-  return hn::PromoteTo(kFloat, hn::LoadU(hn::Rebind<Half, FloatTag>(), cells + k));
-}
-HWY_INLINE float load_cell(const float* cells, std::size_t k) { return cells[k]; }
-HWY_INLINE float load_cell(const hwy::float16_t* cells, std::size_t k) {
-  Float16 value;
-  std::memcpy(&value, cells + k, sizeof(value));
-  return to_float(value);
-}
-HWY_INLINE float load_cell(const hwy::bfloat16_t* cells, std::size_t k) {
-  BFloat16 value;
-  std::memcpy(&value, cells + k, sizeof(value));
-  return to_float(value);
-}
-
 // Correlations become weights that sum to 1; uniform ones (and true) where nothing correlates.
 // Clears the padding.
 inline bool normalise_marginal(MarginalRule rule, float* weights, std::size_t count,

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <optional>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/pair_kernel.cpp"
@@ -10,80 +10,17 @@
 
 #include <hwy/highway.h>
 
-#include "cpu/bfloat16_tile-inl.h"
+#include "cpu/int8_similarities-inl.h"
 #include "cpu/pair_buffers-inl.h"
+#include "cpu/similarities-inl.h"
 #include "cpu/sinkhorn_cells-inl.h"
+#include "cpu/sinkhorn_one-inl.h"
 #include "cpu/sinkhorn_pairs-inl.h"
 #include "cpu/sinkhorn_wide-inl.h"
-#include "cpu/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
 namespace {
-
-template <class Cell>
-void widen_all(const Cell* cells, std::size_t count, float* out) {
-  std::size_t k = 0;
-  for (; k + kLanes <= count; k += kLanes) hn::StoreU(load_cells(cells, k), kFloat, out + k);
-  for (; k < count; ++k) out[k] = load_cell(cells, k);
-}
-
-// Cells as float32: the stored ones where they are float32 already, else widened into `scratch`.
-const float* widen(const GridView& grid, float* scratch) {
-  const std::size_t count = grid.count * grid.dim;
-  switch (grid.type) {
-    case CellType::float16:
-      widen_all(static_cast<const hwy::float16_t*>(grid.cells), count, scratch);
-      return scratch;
-    case CellType::bfloat16:
-      widen_all(static_cast<const hwy::bfloat16_t*>(grid.cells), count, scratch);
-      return scratch;
-    default:
-      return static_cast<const float*>(grid.cells);
-  }
-}
-
-// out[r] = <rows[r], vector>, lanes along d.
-template <class Cell>
-void row_dots(const Cell* rows, std::size_t count, std::size_t dim, const float* vector,
-              float* out) {
-  constexpr std::size_t kTogether = 4;
-  for (std::size_t first = 0; first < count; first += kTogether) {
-    const std::size_t group = std::min(kTogether, count - first);
-    FloatVec sums[kTogether];
-    for (FloatVec& sum : sums) sum = hn::Zero(kFloat);
-    std::size_t d = 0;
-    for (; d + kLanes <= dim; d += kLanes) {
-      const FloatVec value = hn::LoadU(kFloat, vector + d);
-      for (std::size_t r = 0; r < kTogether; ++r) {
-        // Rows past the end repeat the last one: no branch inside, results unused.
-        const std::size_t row = (first + std::min(r, group - 1)) * dim;
-        sums[r] = hn::MulAdd(load_cells(rows, row + d), value, sums[r]);
-      }
-    }
-    for (std::size_t r = 0; r < group; ++r) {
-      float sum = hn::GetLane(hn::SumOfLanes(kFloat, sums[r]));
-      for (std::size_t tail = d; tail < dim; ++tail) {
-        sum += load_cell(rows, (first + r) * dim + tail) * vector[tail];
-      }
-      out[first + r] = sum;
-    }
-  }
-}
-
-// source: [rows, dim] -> packed: [dim, row_pad], zero in the padding. Moves bits: an element may be
-// two bfloat16.
-void pack(const float* source, const PairShape& shape, std::size_t dim, float* packed) {
-  const std::size_t rows4 = shape.rows / 4 * 4;
-  const std::size_t dims4 = dim / 4 * 4;
-  transpose(source, dim, rows4, dims4, packed, shape.row_pad);
-  for (std::size_t d = 0; d < dim; ++d) {
-    for (std::size_t i = d < dims4 ? rows4 : 0; i < shape.rows; ++i) {
-      std::memcpy(&packed[d * shape.row_pad + i], &source[i * dim + d], sizeof(float));
-    }
-    std::fill(packed + d * shape.row_pad + shape.rows, packed + (d + 1) * shape.row_pad, 0.0f);
-  }
-}
 
 template <class D, class T = hn::TFromD<D>>
 T score_of(D d, const PairShape& shape, const float* similarity, const T* kernel, const T* a,
@@ -152,19 +89,23 @@ bool prepare_pair(const PairShape& shape, const PairParams& params, PairBuffers&
   return false;
 }
 
-// Working memory of iterate().
-std::size_t iterate_floats(const PairShape& shape) {
-  return fits_pairs(shape)
-             ? kLanes * pair_floats(shape) + group_floats(shape)
-             : pair_floats(shape) + kernel_by_row_floats(shape) + cells_scratch(shape);
+bool one_by_one(const PairShape& shape, std::size_t count) {
+  return !fits_pairs(shape) || count <= kFewPairs;
 }
 
-// The choice of the loop depends on the pair only, never on the number of pairs: a pair has the
-// same bits in any batch.
+// Working memory of iterate().
+std::size_t iterate_floats(const PairShape& shape, std::size_t count) {
+  return one_by_one(shape, count)
+             ? pair_floats(shape) + kernel_by_row_floats(shape) + cells_scratch(shape)
+             : kLanes * pair_floats(shape) + group_floats(shape);
+}
+
+// The loop depends on the pair and, where two loops give the same bits, on the number of pairs: a
+// pair has the same bits in any batch.
 template <class Load, class Finish>
 void iterate(const PairShape& shape, const PairParams& params, std::size_t count, float* memory,
              const Load& load, const Finish& finish) {
-  if (fits_pairs(shape)) {
+  if (!one_by_one(shape, count)) {
     sinkhorn_pairs(shape, params, count, memory, load, finish);
     return;
   }
@@ -177,7 +118,9 @@ void iterate(const PairShape& shape, const PairParams& params, std::size_t count
   for (std::size_t task = 0; task < count; ++task) {
     if (!load(task, pair)) continue;
     transpose(pair.kernel, shape.row_pad, shape.cols, shape.rows, kernel_by_row, shape.col_pad);
-    finish(task, pair, sinkhorn_cells(kFloat, shape, params, problem, scratch));
+    finish(task, pair,
+           fits_pairs(shape) ? sinkhorn_one(shape, params, problem, scratch)
+                             : sinkhorn_cells(kFloat, shape, params, problem, scratch));
   }
 }
 
@@ -188,78 +131,32 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
   if (count == 0) return;
   const std::size_t dim = tasks[0].source.dim;
   const PairShape shape = shape_of(tasks[0].source.count, tasks[0].target.count);
-  const std::size_t source_floats = round_up_to_lanes(shape.rows * dim);
-  const std::size_t target_floats = round_up_to_lanes(shape.cols * dim);
-  const std::size_t packed_floats = shape.row_pad * dim;
-  auto* wide = reinterpret_cast<double*>(workspace.take(
-      wide_doubles(shape) * sizeof(double) +
-      (source_floats + target_floats + packed_floats + iterate_floats(shape)) * sizeof(float)));
-  auto* source_scratch = reinterpret_cast<float*>(wide + wide_doubles(shape));
-  float* target_scratch = source_scratch + source_floats;
-  float* packed = target_scratch + target_floats;
-  const void* packed_source = nullptr;
-
+  const bool integers =
+      tasks[0].source.type == CellType::int8 && tasks[0].target.type == CellType::int8;
+  const std::size_t similarity_floats = round_up_to_lanes(
+      integers ? Int8Similarities::floats(shape, dim) : Similarities::floats(shape, dim));
+  auto* wide = reinterpret_cast<double*>(
+      workspace.take(wide_doubles(shape) * sizeof(double) +
+                     (similarity_floats + iterate_floats(shape, count)) * sizeof(float)));
+  auto* memory = reinterpret_cast<float*>(wide + wide_doubles(shape));
   const bool correlates = uses_correlation(params.marginals);
-  const std::size_t row_count = shape.cols + (correlates ? 1 : 0);
-  const auto ahead_of = [&](std::size_t task) HWY_ATTR {
-    // Targets are anywhere in a gallery larger than the caches: prefetch the next one meanwhile.
-    return static_cast<const std::byte*>(task + 1 < count ? tasks[task + 1].target.cells : nullptr);
-  };
-
-  // Similarities and, behind them, correlations: float32 arithmetic on cells of any type.
-  const auto similarities = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
-    const auto& [source, target] = tasks[task];
-    if (source.cells != packed_source) {
-      pack(widen(source, source_scratch), shape, dim, packed);
-      packed_source = source.cells;
-    }
-    const float* cells = widen(target, target_scratch);
-    const float* rows[kMostCells + 1];
-    for (std::size_t j = 0; j < shape.cols; ++j) rows[j] = cells + j * dim;
-    rows[shape.cols] = target.global;
-    dot_all<FloatTiles>(packed, shape.row_pad, rows, row_count, dim, pair.similarity,
-                        ahead_of(task));
-    if (correlates) {
-      row_dots(cells, shape.cols, dim, source.global, pair.target_marginal);
-    }
-  };
-
-#if HWY_TARGET == HWY_AVX3
-  // The same on bfloat16 cells as stored. The target's global is rounded to bfloat16 for its row.
-  const auto bfloat16_similarities = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
-    const auto& [source, target] = tasks[task];
-    if (source.cells != packed_source) {
-      pack(static_cast<const float*>(source.cells), shape, dim / 2, packed);
-      packed_source = source.cells;
-    }
-    const auto* cells = static_cast<const std::byte*>(target.cells);
-    const std::byte* rows[kMostCells + 1];
-    for (std::size_t j = 0; j < shape.cols; ++j) rows[j] = cells + j * dim * sizeof(BFloat16);
-    auto* global = reinterpret_cast<BFloat16*>(target_scratch);
-    if (correlates) std::transform(target.global, target.global + dim, global, to_bfloat16);
-    rows[shape.cols] = reinterpret_cast<const std::byte*>(global);
-    dot_all<Bfloat16Tiles>(packed, shape.row_pad, rows, row_count, dim / 2, pair.similarity,
-                           ahead_of(task));
-    if (correlates) {
-      row_dots(static_cast<const hwy::bfloat16_t*>(target.cells), shape.cols, dim, source.global,
-               pair.target_marginal);
-    }
-  };
-  const bool native = has_native_bfloat16() && tasks[0].source.type == CellType::bfloat16 &&
-                      tasks[0].target.type == CellType::bfloat16 && dim % 2 == 0;
-#endif
+  std::optional<Similarities> floats;
+  std::optional<Int8Similarities> int8s;
+  if (integers) {
+    int8s.emplace(shape, tasks[0], correlates, memory);
+  } else {
+    floats.emplace(shape, tasks[0], correlates, memory);
+  }
 
   const auto load = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
     PairOutput& output = outputs[task];
-#if HWY_TARGET == HWY_AVX3
-    if (native) {
-      bfloat16_similarities(task, pair);
+    const auto* ahead =
+        static_cast<const std::byte*>(task + 1 < count ? tasks[task + 1].target.cells : nullptr);
+    if (integers) {
+      int8s->of_pair(tasks[task], ahead, pair);
     } else {
-      similarities(task, pair);
+      floats->of_pair(tasks[task], ahead, pair);
     }
-#else
-    similarities(task, pair);
-#endif
     if (correlates) {
       std::copy_n(pair.similarity + shape.cols * shape.row_pad, shape.row_pad,
                   pair.source_marginal);
@@ -273,7 +170,7 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
   const auto finish = [&](std::size_t task, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
     finish_pair(kFloat, shape, params, pair, pair.kernel, pair.a, pair.b, end, outputs[task]);
   };
-  iterate(shape, params, count, packed + packed_floats, load, finish);
+  iterate(shape, params, count, memory + similarity_floats, load, finish);
 }
 
 const char* target_name_simd() { return hwy::TargetName(HWY_TARGET); }
@@ -282,8 +179,8 @@ void solve_similarity_simd(const float* similarity, const float* source_marginal
                            const float* target_marginal, std::size_t rows, std::size_t cols,
                            const PairParams& params, PairWorkspace& workspace, PairOutput& output) {
   const PairShape shape = shape_of(rows, cols);
-  auto* wide = reinterpret_cast<double*>(
-      workspace.take(wide_doubles(shape) * sizeof(double) + iterate_floats(shape) * sizeof(float)));
+  auto* wide = reinterpret_cast<double*>(workspace.take(wide_doubles(shape) * sizeof(double) +
+                                                        iterate_floats(shape, 1) * sizeof(float)));
   auto* memory = reinterpret_cast<float*>(wide + wide_doubles(shape));
   const auto load = [&](std::size_t, PairBuffers& pair) HWY_ATTR {
     for (std::size_t i = 0; i < rows; ++i) {

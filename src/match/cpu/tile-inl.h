@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include <hwy/cache_control.h>
@@ -25,8 +26,10 @@ using FloatVec = hn::Vec<FloatTag>;
 
 constexpr FloatTag kFloat;
 constexpr std::size_t kLanes = hn::MaxLanes(kFloat);
-constexpr bool kManyRegisters =
-    HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_ARCH_ARM_A64;
+// A better target has a lower number: newer versions of Highway have more of them.
+#undef DIML_AVX512
+#define DIML_AVX512 (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3)
+constexpr bool kManyRegisters = DIML_AVX512 || HWY_ARCH_ARM_A64;
 // Accumulators of a tile: as many as leave room for the operands in the register file.
 constexpr std::size_t kTileBudget = kManyRegisters ? 24 : 12;
 constexpr std::size_t kWidestTile = kManyRegisters ? 4 : 2;  // vectors
@@ -124,27 +127,26 @@ void dot_columns(const float* packed, std::size_t stride, const typename Tiles::
   }
 }
 
-// out[j * stride + column] = <rows[j], column> for all `stride` columns (a multiple of kLanes).
+// out[j * stride + column] = <rows[j], column> for `columns` columns (a multiple of kLanes).
 template <class Tiles>
-void dot_all(const float* packed, std::size_t stride, const typename Tiles::Row* rows,
-             std::size_t row_count, std::size_t dim, float* out, const std::byte* ahead = nullptr) {
+void dot_all(const float* packed, std::size_t stride, std::size_t columns,
+             const typename Tiles::Row* rows, std::size_t row_count, std::size_t dim, float* out,
+             const std::byte* ahead = nullptr) {
   std::size_t column = 0;
-  if constexpr (kWidestTile == 4) {
-    for (; column + 4 * kLanes <= stride; column += 4 * kLanes) {
-      dot_columns<Tiles, 4>(packed + column, stride, rows, row_count, dim, out + column, stride,
-                            ahead);
+  const auto tiles = [&](auto vectors) HWY_ATTR {
+    constexpr std::size_t kVectors = vectors();
+    for (; column + kVectors * kLanes <= columns; column += kVectors * kLanes) {
+      dot_columns<Tiles, kVectors>(packed + column, stride, rows, row_count, dim, out + column,
+                                   stride, ahead);
       ahead = nullptr;
     }
+  };
+  if constexpr (kWidestTile == 4) {
+    tiles(std::integral_constant<std::size_t, 4>());
+    tiles(std::integral_constant<std::size_t, 3>());
   }
-  for (; column + 2 * kLanes <= stride; column += 2 * kLanes) {
-    dot_columns<Tiles, 2>(packed + column, stride, rows, row_count, dim, out + column, stride,
-                          ahead);
-    ahead = nullptr;
-  }
-  if (column < stride) {
-    dot_columns<Tiles, 1>(packed + column, stride, rows, row_count, dim, out + column, stride,
-                          ahead);
-  }
+  tiles(std::integral_constant<std::size_t, 2>());
+  tiles(std::integral_constant<std::size_t, 1>());
 }
 
 }  // namespace diml::cpu::HWY_NAMESPACE

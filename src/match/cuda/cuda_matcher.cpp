@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "device.h"
 #include "device_grids.h"
+#include "diml/error.h"
 #include "match/match_on_device.h"
 
 namespace diml::cuda {
@@ -29,6 +30,12 @@ struct Named {
   }
 };
 
+void expect_supported(const GridSetView& set) {
+  if (set.type != CellType::int8) return;
+  throw Error(ErrorKind::unsupported,
+              "int8 cells are matched on CPUs: choose the matcher cpu, or cells of float16");
+}
+
 class CudaMatcher final : public Matcher {
  public:
   explicit CudaMatcher(MatcherParams params) : params_(params) {}
@@ -36,6 +43,7 @@ class CudaMatcher final : public Matcher {
   Backend backend() const override { return Backend::cuda; }
 
   std::shared_ptr<const void> keep(const GridSetView& set) const override {
+    expect_supported(set);
     const std::lock_guard lock(mutex_);
     kept_.remove_if([](const auto& one) { return one.expired(); });
     for (const auto& one : kept_) {
@@ -50,6 +58,8 @@ class CudaMatcher final : public Matcher {
  protected:
   void run(const PairBatch& batch, const MatchParams& params,
            const Outputs& outputs) const override {
+    expect_supported(batch.sources);
+    expect_supported(batch.targets);
     if (outputs.quantity == Quantity::distance) {
       in_full(batch, params, outputs, false);
       return;
