@@ -11,8 +11,20 @@ namespace diml::cli {
 
 void MatchOptions::define(CLI::App& command, const std::string& flags) {
   TransportParams& transport = match.transport;
+  // For what a GPU does not have.
+  const auto stay_on_host = [this] {
+    if (backend == Backend::fastest) backend = fastest_of_one_pair();
+  };
   add_choice(command, "--marginals", match.marginals, marginal_rule_from,
-             "Rule of the marginals: the weights of the cells");
+             "Rule of the marginals: the weights of the cells")
+      ->each([stay_on_host](const std::string& text) {
+        if (text == name_of(MarginalRule::centre)) stay_on_host();
+      });
+  command
+      .add_option("--mass", transport.mass,
+                  "Share of the mass that is transported, 0.01 to 1: below 1 the parts that match "
+                  "worst are left out (matchers cpu, reference, exact)")
+      ->each([stay_on_host](const std::string&) { stay_on_host(); });
   command.add_option("--lambda", transport.lambda, "Entropic regularisation, at least 0.001");
   add_choice(command, flags, backend, backend_from,
              "auto, cuda, cpu, reference (slow, double) or exact (no entropy: each part goes to "
@@ -20,10 +32,9 @@ void MatchOptions::define(CLI::App& command, const std::string& flags) {
   command
       .add_option_function<std::string>(
           "--prior",
-          [this](const std::string& text) {
+          [this, stay_on_host](const std::string& text) {
             match.prior = prior_from(text);
-            // A GPU has no prior.
-            if (backend == Backend::fastest) backend = fastest_of_one_pair();
+            stay_on_host();
           },
           "What is expected of a plan: none, or affine (neighbours stay neighbours; matchers cpu "
           "and reference)")

@@ -42,6 +42,8 @@ function sum(explanation, arrows) {
     el("p", { class: "hint" }, explanation.params.solver === "exact"
       ? "Exact transport: no entropy, lambda does not apply."
       : `Entropic transport, lambda ${shortLambda(explanation.params.lambda)}, ${explanation.iterations} iterations.`),
+    ...(explanation.params.mass < 1 ? [el("p", { class: "hint" },
+      `${Math.round(100 * explanation.params.mass)} % of the mass is transported: the parts that match worst stay out.`)] : []),
     ...(explanation.prior ? [el("p", { class: "hint" }, explanation.prior.trusted
       ? `Affine prior: ${explanation.prior.rounds} rounds, support ${explanation.prior.support.toFixed(2)}.`
       : `Affine prior not used: the fit is ${explanation.prior.doubt.replace("_", " ")}.`)] : []),
@@ -88,7 +90,8 @@ export async function compareView(page) {
   const files = el("p", { class: "downloads" });
   const note = el("p", { class: "hint", hidden: true });
   const fields = () => ({ marginals: state.marginals ?? about.defaults.marginals,
-                          lambda: Number(state.lambda ?? about.defaults.lambda), solver: state.solver ?? "entropic",
+                          lambda: Number(state.lambda ?? about.defaults.lambda),
+                          mass: Number(state.mass ?? about.defaults.mass), solver: state.solver ?? "entropic",
                           // The exact solver has no prior.
                           prior: state.solver === "exact" ? "none" : state.prior ?? about.defaults.prior });
   let pictures = null;
@@ -133,6 +136,14 @@ export async function compareView(page) {
                                  page.note({ lambda: value });
                                  soon();
                                } });
+  const percent = (value) => `${Math.round(100 * value)} %`;
+  const share = el("output", {}, percent(fields().mass));
+  const mass = el("input", { type: "range", name: "mass", min: 5, max: 100, step: 5, value: Math.round(100 * fields().mass),
+                             oninput: () => {
+                               share.textContent = percent(Number(mass.value) / 100);
+                               page.note({ mass: Number(mass.value) / 100 });
+                               soon();
+                             } });
   const place = (name, title, picture) => slot({
     title, picture, photos: about.photos, galleryLink: page.address("gallery", { ...state, pick: name }),
     change: (key) => page.go({ [name]: key, pin: undefined }), tell: page.tell });
@@ -146,12 +157,13 @@ export async function compareView(page) {
         place("b", "Target", target))),
     source && target ? el("section", { class: "pair" }, holder, note, sums, files)
                      : el("p", { class: "welcome" }, "Choose two pictures to see which parts of them match."),
-    el("details", { class: "panel settings", open: Boolean(state.marginals || state.lambda || state.solver || state.prior) },
+    el("details", { class: "panel settings", open: Boolean(state.marginals || state.lambda || state.mass || state.solver || state.prior) },
       el("summary", {}, "How the parts are matched"),
       el("div", { class: "controls" },
         choice(page, "marginals", rules(about), about.defaults.marginals, run),
         choice(page, "solver", [["entropic", "entropic"], ...(about.exact ? [["exact", "exact"]] : [])], "entropic", run),
         choice(page, "prior", [["none", "none"], ["affine", "affine: neighbours stay neighbours"]], about.defaults.prior, run),
-        el("label", { class: "control" }, el("span", {}, "lambda"), lambda, output))),
+        el("label", { class: "control" }, el("span", {}, "lambda"), lambda, output),
+        el("label", { class: "control" }, el("span", {}, "mass"), mass, share))),
   ];
 }

@@ -49,7 +49,8 @@ export function figure(view) {
   const scores = [`cosine similarity ${explanation.cosine.toFixed(4)} (whole picture)`,
                   `structural similarity ${explanation.score.toFixed(4)} (part by part; even flow ${evidence.even.toFixed(4)})`,
                   `evidence: ${evidence.kind}, ${(100 * evidence.gain).toFixed(0)} % of a perfect match's gain; ` +
-                  `lambda ${Number(explanation.params?.lambda?.toPrecision(3))}, ${explanation.params?.marginals}`];
+                  `lambda ${Number(explanation.params?.lambda?.toPrecision(3))}, ${explanation.params?.marginals}` +
+                  (explanation.params?.mass < 1 ? `, ${Math.round(100 * explanation.params.mass)} % of the mass` : "")];
   let y = MARGIN;
   put(root, "rect", { width: "100%", height: "100%", fill: "#fff" });
   for (const line of scores) words(MARGIN, y += 16, fitted(line, width, 11.5), line === scores[1] ? { "font-weight": 600 } : {});

@@ -110,6 +110,6 @@ export async function galleryView(page) {
   ].filter(Boolean);
 }
 
-function pairState({ a, b, marginals, lambda, solver, prior, arrows, regions, weight, frames }) {
-  return { a, b, marginals, lambda, solver, prior, arrows, regions, weight, frames };
+function pairState({ a, b, marginals, lambda, mass, solver, prior, arrows, regions, weight, frames }) {
+  return { a, b, marginals, lambda, mass, solver, prior, arrows, regions, weight, frames };
 }

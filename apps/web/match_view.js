@@ -55,10 +55,11 @@ function allPairs(explanation) {
 // has the measurements behind the two limits.
 export const WEAK = 0.08;
 export const CLEAR = 0.16;
-export function evidenceOf({ similarity, score }) {
+export function evidenceOf({ similarity, score, params }) {
   const all = similarity.flat();
-  const even = all.reduce((sum, value) => sum + value, 0) / all.length;
-  const gain = even < 1 ? (score - even) / (1 - even) : 0;
+  const most = params?.mass ?? 1;  // of a perfect match of this share of the mass
+  const even = most * all.reduce((sum, value) => sum + value, 0) / all.length;
+  const gain = even < most ? (score - even) / (most - even) : 0;
   return { even, gain, kind: gain < WEAK ? "weak" : gain < CLEAR ? "some" : "clear" };
 }
 

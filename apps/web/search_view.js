@@ -107,7 +107,8 @@ export async function searchView(page) {
   const results = el("section", { class: "results", "aria-label": "Hits" });
   const fields = () => ({ top: Number(state.top ?? 12), rerank: Number(state.rerank ?? about.defaults.rerank),
                           marginals: state.marginals ?? about.defaults.marginals,
-                          lambda: Number(state.lambda ?? about.defaults.lambda), ...whereOf(state) });
+                          lambda: Number(state.lambda ?? about.defaults.lambda),
+                          mass: Number(state.mass ?? about.defaults.mass), ...whereOf(state) });
 
   const run = latest(page.signal, async (signal) => {
     if (!query) return;

@@ -38,7 +38,7 @@ struct Region {
 struct Explanation {
   double score = 0.0;            // structural similarity: all contributions sum to it
   double cosine = 0.0;           // of the global vectors
-  double mean_similarity = 0.0;  // the score of an even flow: the mean of S
+  double mean_similarity = 0.0;  // the score of an even flow of the same mass: its share of mean S
   GridShape source;
   GridShape target;
   // Heat maps: the weight of each cell. Plain pooling gives all cells the same weight, 1 / R.

@@ -43,6 +43,7 @@ struct Protocol {
   std::optional<std::size_t> crop{};
   MarginalRule marginals = MarginalRule::cross_correlation;
   double lambda = 0.05;
+  double mass = 1.0;               // the share that is transported
   std::size_t rerank = 100;        // K
   std::size_t cut_from = 0;        // not 0: the authors' protocol, re-rank this many and cut at K
   double global_weight = 1.0;      // of the cosine, in the re-ranked head

@@ -23,7 +23,8 @@ auto grids_key(const PlannedResult& result) {
   const Protocol& protocol = result.protocol;
   return std::make_tuple(result.metric_family, protocol.split, protocol.grid, protocol.pooling,
                          protocol.resize, protocol.crop, protocol.setting,
-                         result.metric_family == MetricFamily::parts ? protocol.lambda : 0.0);
+                         result.metric_family == MetricFamily::parts ? protocol.lambda : 0.0,
+                         result.metric_family == MetricFamily::parts ? protocol.mass : 1.0);
 }
 
 Dataset images_of(EvaluationSplit split, const RunParams& params) {
@@ -41,6 +42,7 @@ MatchParams match_params(const Protocol& protocol) {
   MatchParams match;
   match.marginals = protocol.marginals;
   match.transport.lambda = protocol.lambda;
+  match.transport.mass = protocol.mass;
   return match;
 }
 

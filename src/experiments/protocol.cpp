@@ -74,6 +74,12 @@ const std::vector<Field>& fields() {
       field("crop", &P::crop),
       field("marginals", &P::marginals, diml::name_of, marginal_rule_from),
       field("lambda", &P::lambda),
+      // All of the mass is not written: results from before there was a choice keep their settings.
+      {"mass", kind_of(double{}),
+       [](P& protocol, const std::string& value) { return from_text(value, protocol.mass); },
+       [](const P& protocol) {
+         return protocol.mass == 1.0 ? std::string() : to_text(protocol.mass);
+       }},
       field("rerank", &P::rerank),
       field("cut_from", &P::cut_from),
       field("global_weight", &P::global_weight),
@@ -93,7 +99,9 @@ void set(Protocol& protocol, const std::string& name, const std::string& value) 
     if (one.set(protocol, value)) return;
     const std::string example = one.get(Protocol{});
     throw Error(name + " cannot be '" + value + "': it takes " + one.kind + ", such as " +
-                (example.empty() ? "256" : example));
+                (!example.empty() ? example
+                 : name == "mass" ? "0.8"
+                                  : "256"));
   }
   throw Error("a column has no '" + name + "': the nearest is " + nearest_name(name, known));
 }
@@ -115,6 +123,7 @@ void check(const Protocol& protocol, MetricFamily metric_family) {
   }
   TransportParams transport;
   transport.lambda = protocol.lambda;
+  transport.mass = protocol.mass;
   check_params(transport);
   if (protocol.cut_from > 0 && protocol.cut_from < protocol.rerank) {
     throw Error("cut_from is " + to_text(protocol.cut_from) + ", rerank " +

@@ -94,7 +94,8 @@ Explanation explain(GridView source, GridView target, const MatchParams& params,
   explanation.score = found.score;
   explanation.cosine = cosine_of(source, target);
   for (const double s : found.similarity) explanation.mean_similarity += s;
-  explanation.mean_similarity /= static_cast<double>(found.similarity.size());
+  explanation.mean_similarity *=
+      params.transport.mass / static_cast<double>(found.similarity.size());
   explanation.source = source_shape;
   explanation.target = target_shape;
   explanation.source_marginal = std::move(found.marginals.source);

@@ -99,6 +99,7 @@ Explanation parsed(const Json& json) {
   const Json& params = json.at("params");
   explanation.params.marginals = marginal_rule_from(params.at("marginals").get<std::string>());
   explanation.params.transport.lambda = params.at("lambda");
+  explanation.params.transport.mass = params.value("mass", 1.0);
   explanation.params.transport.backend = backend_from(params.at("solver").get<std::string>());
   explanation.weights = {params.value("global_weight", 1.0F),
                          params.value("structural_weight", 1.0F)};
@@ -140,6 +141,7 @@ Json json_of(const Explanation& explanation, std::size_t most_pairs) {
   for (const PartPair& pair : explanation.weakest) json["weakest"].push_back(json_of(pair));
   json["params"] = {{"marginals", name_of(explanation.params.marginals)},
                     {"lambda", transport.lambda},
+                    {"mass", transport.mass},
                     {"solver", name_of(transport.backend)},
                     {"prior", name_of(explanation.params.prior)},
                     {"global_weight", explanation.weights.global},

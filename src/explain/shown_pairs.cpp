@@ -96,6 +96,7 @@ std::string method_of(const Explanation& why) {
              " iterations" + (why.converged ? "" : ", not converged") +
              number(", marginal error %.1e", why.marginal_error);
   }
+  if (transport.mass < 1.0) words += number("; %g of the mass", transport.mass);
   if (why.prior) {
     words += why.prior->trusted()
                  ? "; affine prior, " + std::to_string(why.prior->rounds) + " rounds"

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "diml/error.h"
+#include "match/cell_places.h"
 #include "match/match_on_device.h"
 #include "unrolled.h"
 #if DIML_TORCH_CUDA
@@ -72,6 +74,7 @@ torch::Tensor plans_on_host(const PlanRequest& request, const Matcher& matcher,
 
 #if DIML_TORCH_CUDA
 torch::Tensor plans_on_device(const PlanRequest& request, const MatchParams& params) {
+  check_marginals_and_mass(params, Backend::cuda);
   const torch::Device device = request.x.cells.device();
   const c10::cuda::CUDAGuard guard(device);
   void* const stream = c10::cuda::getCurrentCUDAStream(device.index()).stream();
@@ -99,6 +102,12 @@ torch::Tensor weights_before_normalisation(MarginalRule rule, const torch::Tenso
   switch (rule) {
     case MarginalRule::uniform:
       return torch::ones_like(correlation);
+    case MarginalRule::centre: {
+      const auto cells = static_cast<std::size_t>(correlation.size(-1));
+      return torch::tensor(weights_by_place(rule, cells, {}))
+          .to(correlation.options())
+          .expand_as(correlation);
+    }
     case MarginalRule::cross_correlation:
       break;
   }
@@ -156,6 +165,9 @@ torch::Tensor matched_plans(const PlanRequest& request, const Matcher& matcher,
 
 torch::Tensor unrolled_plans(const PlanRequest& request, const torch::Tensor& similarities,
                              const MatchParams& params) {
+  if (params.transport.mass < 1.0) {
+    throw Error(ErrorKind::unsupported, "unrolled plans transport all of the mass");
+  }
   const Weights weights = marginals_of(request, params.marginals);
   // Through logarithms: a cell without weight stays without mass, whatever lambda is.
   constexpr double kTiny = 1e-30;

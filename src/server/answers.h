@@ -233,6 +233,7 @@ struct DefaultsAnswer {
   static constexpr const char* kName = "Defaults";
   std::string marginals;
   double lambda = 0.0;
+  double mass = 1.0;
   std::string prior;
   float global_weight = 1.0F;
   float structural_weight = 1.0F;
@@ -243,6 +244,7 @@ struct DefaultsAnswer {
   void list(Fields& fields) const {
     fields("marginals", marginals);
     fields("lambda", lambda);
+    fields("mass", mass);
     fields("prior", prior);
     fields("global_weight", global_weight);
     fields("structural_weight", structural_weight);

@@ -13,6 +13,7 @@ struct PlanParams {
   static constexpr const char* kName = "PlanParams";
   std::string marginals;
   double lambda = 0.0;
+  double mass = 1.0;
   std::string solver;
   std::string prior = "none";
   float global_weight = 1.0F;
@@ -22,6 +23,7 @@ struct PlanParams {
   void list(Fields& fields) const {
     fields("marginals", marginals);
     fields("lambda", lambda);
+    fields("mass", mass, "Share of the mass that is transported");
     fields("solver", solver);
     fields("prior", prior, "What was expected of the plan: none or affine");
     fields("global_weight", global_weight);

@@ -91,6 +91,7 @@ Answered<GalleryAnswer> about_gallery(Service& service, const Call& call, const 
   for (const MarginalRule rule : kMarginalRules) answer.marginals.push_back(name_of(rule));
   answer.defaults = {name_of(params.match.marginals),
                      params.match.transport.lambda,
+                     params.match.transport.mass,
                      name_of(params.match.prior),
                      params.weights.global,
                      params.weights.structural,

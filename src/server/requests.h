@@ -25,6 +25,9 @@ void list_match(Fields& fields, MatchParams& match) {
   fields.choice("marginals", match.marginals, rules, "Rule of the marginals: the weights of cells");
   fields.number("lambda", match.transport.lambda, {kSmallestLambda, kLargestLambda},
                 "Entropic regularisation");
+  fields.number("mass", match.transport.mass, {kSmallestMass, 1.0},
+                "Share of the mass that is transported: below 1 the parts that match worst are "
+                "left out");
   fields.choice("prior", match.prior,
                 {NamedValue<Prior>{"none", Prior::none}, {"affine", Prior::affine}},
                 "affine: cells that are neighbours in one image match neighbours in the other; a "

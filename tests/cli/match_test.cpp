@@ -174,6 +174,22 @@ TEST_F(MatchCommand, WeighsCellsEquallyWithUniformMarginals) {
   expect_plans(params);
 }
 
+TEST_F(MatchCommand, WeighsCellsByTheirPlaceWithMarginalsCentre) {
+  const MatchParams params{MarginalRule::centre, {}, Certificate::none};
+  expect_scores(match_scores({"--marginals", "centre", "--plans", "T.npy"}), grids(), params);
+  expect_plans(params);
+}
+
+TEST_F(MatchCommand, TransportsAShareOfTheMass) {
+  MatchParams params;
+  params.transport.mass = 0.5;
+  const std::vector<float> half = match_scores({"--mass", "0.5", "--plans", "T.npy"});
+  expect_scores(half, grids(), params);
+  expect_plans(params);
+  EXPECT_LT(half[0], 0.5F);
+  expect_refused(match({"--mass", "0"}), {"mass is 0", "0.01 to 1"});
+}
+
 TEST_F(MatchCommand, ObeysLambda) {
   MatchParams params;
   params.transport.lambda = 0.4;

@@ -38,7 +38,8 @@ TEST_F(ExperimentFile, HasRowsColumnsAndThePapersValues) {
   const Experiment table = read(
       "title: A table\nplot: pairs\nsettings: {epochs: 3}\nrecipe: recipe.yaml\n"
       "rows:\n  Z: {loss: {name: ms}, schedule.steps: [1, 2]}\n  A: {trained: false}\n"
-      "columns:\n  plain: {rerank: 0}\n  fine: {grid: 7, lambda: 0.1, marginals: uniform}\n"
+      "columns:\n  plain: {rerank: 0}\n  fine: {grid: 7, lambda: 0.1, mass: 0.8, marginals: "
+      "uniform}\n"
       "choice: {best: {epochs: 9}}\n"
       "paper: {cub200: {Z: {fine: [60.5, ~, 20]}}}\n");
   EXPECT_EQ(table.name, "table");
@@ -53,6 +54,8 @@ TEST_F(ExperimentFile, HasRowsColumnsAndThePapersValues) {
   EXPECT_EQ(table.columns[0].protocol.rerank, 0u);
   EXPECT_EQ(table.columns[1].protocol.grid, 7u);
   EXPECT_EQ(table.columns[1].protocol.lambda, 0.1);
+  EXPECT_EQ(table.columns[1].protocol.mass, 0.8);
+  EXPECT_EQ(table.columns[0].protocol.mass, 1.0);
   EXPECT_EQ(table.columns[1].protocol.rerank, 100u);
   EXPECT_EQ(table.columns[1].protocol.marginals, MarginalRule::uniform);
   EXPECT_EQ(table.plot, PlotKind::pairs);
@@ -68,6 +71,8 @@ TEST_F(ExperimentFile, ErrorsNameTheLine) {
   expect_refused(std::string(kRows) + "columns:\n  a: {gird: 4}\n",
                  "table.yaml:3: a column has no 'gird': the nearest is grid");
   expect_refused(std::string(kRows) + "columns:\n  a: {grid: x}\n", "grid cannot be 'x'");
+  expect_refused(std::string(kRows) + "columns:\n  a: {mass: x}\n", "mass cannot be 'x'");
+  expect_refused(std::string(kRows) + "columns:\n  a: {mass: 2}\n", "0.01 to 1");
   expect_refused(std::string(kRows) + "columns:\n  a: {split: train}\n", "there are test and val");
   expect_refused(std::string(kRows) + kColumns + "paper: {cub200: {B: {plain: [1, 2, 3]}}}\n",
                  "a row 'B', which the table has not: the nearest is A");
@@ -151,6 +156,7 @@ TEST_F(ExperimentFile, AResultIsReadAsItWasWritten) {
   result.protocol.grid = 7;
   result.protocol.crop = 256;
   result.protocol.marginals = MarginalRule::uniform;
+  result.protocol.mass = 0.7;
   result.protocol.split = EvaluationSplit::val;
   result.settings = {{"epochs", "60"}};
   result.seed = "0";

@@ -32,6 +32,7 @@ TEST(ExplanationJson, HasTheFieldsThatOthersRelyOn) {
   EXPECT_EQ(json.at("marginals").at("target").size(), 8u);
   EXPECT_EQ(json.at("params").at("marginals"), "uniform");
   EXPECT_EQ(json.at("params").at("solver"), "reference");
+  EXPECT_EQ(json.at("params").at("mass"), 1.0);
   EXPECT_DOUBLE_EQ(json.at("total").get<double>(),
                    json.at("score").get<double>() + json.at("cosine").get<double>());
   double sum = 0.0;
@@ -43,6 +44,28 @@ TEST(ExplanationJson, HasTheFieldsThatOthersRelyOn) {
     sum += pair.at("contribution").get<double>();
   }
   EXPECT_NEAR(sum, json.at("score").get<double>(), 1e-9);
+}
+
+TEST(ExplanationJson, OfAShareOfTheMassSaysSoAndStillSumsToTheScore) {
+  MatchParams params;
+  params.transport.backend = Backend::reference;
+  params.transport.mass = 0.6;
+  const Explanation why =
+      explain(test::random_grid(15, 8, 3), test::random_grid(8, 8, 103), params, {3, 5}, {2, 4});
+  const nlohmann::json json = nlohmann::json::parse(to_json(why));
+  EXPECT_EQ(json.at("params").at("mass"), 0.6);
+  double mass = 0.0;
+  double sum = 0.0;
+  for (const auto& pair : json.at("pairs")) {
+    mass += pair.at("mass").get<double>();
+    sum += pair.at("contribution").get<double>();
+  }
+  EXPECT_NEAR(mass, 0.6, 1e-4);
+  EXPECT_NEAR(sum, why.score, 1e-9);
+  double even = 0.0;
+  for (const double s : why.similarity) even += s;
+  EXPECT_NEAR(why.mean_similarity, 0.6 * even / static_cast<double>(why.similarity.size()), 1e-12);
+  EXPECT_EQ(explanation_from_json(to_json(why)).params.transport.mass, 0.6);
 }
 
 TEST(ExplanationJson, ReadBackItIsTheSame) {

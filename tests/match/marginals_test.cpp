@@ -1,5 +1,7 @@
 #include "diml/marginals.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -30,7 +32,7 @@ TEST(Marginals, ACellWeighsWhatItSharesWithTheOtherImage) {
 }
 
 TEST(Marginals, SumToOne) {
-  for (const MarginalRule rule : {MarginalRule::cross_correlation, MarginalRule::uniform}) {
+  for (const MarginalRule rule : kMarginalRules) {
     const Marginals marginals =
         make_marginals(test::random_grid(15, 24, 1), test::random_grid(8, 24, 2), rule);
     EXPECT_EQ(marginals.source.size(), 15u);
@@ -48,6 +50,25 @@ TEST(Marginals, ASideWithoutPositiveCorrelationFallsBackToUniformAndSaysSo) {
   EXPECT_FALSE(marginals.fallbacks.uniform_target);
   EXPECT_EQ(marginals.source, (std::vector<double>{0.5, 0.5}));
   EXPECT_NEAR(sum(marginals.target), 1.0, 1e-12);
+}
+
+// 3 x 5: the middle is cell 7; rows are nearer to each other than the ends of a row.
+TEST(Marginals, CentreWeighsCellsByTheirPlaceAlone) {
+  const EmbeddingGrid source = test::random_grid(15, 24, 1);
+  const auto weights = [&](std::uint64_t seed, GridShape shape) {
+    return make_marginals(source, test::random_grid(8, 24, seed), MarginalRule::centre, shape)
+        .source;
+  };
+  const std::vector<double> wide = weights(2, {3, 5});
+  EXPECT_EQ(wide, weights(3, {3, 5}));
+  EXPECT_EQ(wide, weights(2, {}));  // the shape that 15 cells are taken for
+  EXPECT_EQ(std::max_element(wide.begin(), wide.end()) - wide.begin(), 7);
+  EXPECT_DOUBLE_EQ(wide[0], wide[14]);
+  EXPECT_DOUBLE_EQ(wide[4], wide[10]);
+  EXPECT_NEAR(wide[2] / wide[7], std::exp(-0.04 / (2.0 * kCentreSigma * kCentreSigma)), 1e-6);
+  EXPECT_NEAR(wide[5] / wide[7], std::exp(-0.16 / (2.0 * kCentreSigma * kCentreSigma)), 1e-6);
+  const std::vector<double> high = weights(2, {5, 3});
+  EXPECT_DOUBLE_EQ(high[1], wide[5]);  // turned: the place above the middle, the place left of it
 }
 
 TEST(Marginals, NamesGoBothWays) {

@@ -58,6 +58,7 @@ TEST_F(Refusals, WrongTypesAndRanges) {
       {{{"query", 1}, {"marginals", 7}}, "'marginals' must be text"},
       {{{"query", 1}, {"lambda", 0}}, "'lambda' must be a number from 0.001"},
       {{{"query", 1}, {"lambda", "nan"}}, "'lambda' must be a number"},
+      {{{"query", 1}, {"mass", 0}}, "'mass' must be a number from 0.01 to 1"},
       {{{"query", 1}, {"global_weight", -1}}, "'global_weight' must be a number from 0"},
       {{{"query", 1}, {"global_weight", 0}, {"structural_weight", 0}}, "both 0"},
       {{{"query", 1}, {"tpo", 5}}, "there is no field 'tpo': query, image, top"},

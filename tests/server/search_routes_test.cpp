@@ -213,6 +213,8 @@ TEST_F(SearchRoutes, MarginalsAndLambdaAreThoseThatAreAskedFor) {
   const std::vector<std::pair<Json, MatchParams>> kinds = {
       {{{"marginals", "uniform"}}, {.marginals = MarginalRule::uniform}},
       {{{"lambda", 0.5}}, {.transport = {.lambda = 0.5}}},
+      {{{"marginals", "centre"}}, {.marginals = MarginalRule::centre}},
+      {{{"mass", 0.5}}, {.transport = {.mass = 0.5}}},
       {{{"marginals", "uniform"}, {"lambda", 0.2}},
        {.marginals = MarginalRule::uniform, .transport = {.lambda = 0.2}}}};
   for (const auto& [asked, match] : kinds) {

@@ -103,6 +103,19 @@ onBoth("what was chosen in a comparison stays when a control changes, and after 
   assert.deepEqual(await seen(), { arrows: "3", boxes: [true, false, true], frames: true, pinned: [-1, -1] });
 });
 
+onBoth("a share of the mass can be matched", "#/compare?a=17&b=20", async (page) => {
+  const whole = await expectExplained(page, { source: { id: 17 }, target: { id: 20 } });
+  await page.locator(".settings summary").click();
+  await page.locator(".match-view").evaluate((view) => { view.dataset.old = ""; });
+  await page.getByLabel("mass").fill("50");
+  await page.locator(".match-view:not([data-old]) .match-arrow").first().waitFor();
+  await page.waitForFunction(() => location.hash.includes("mass=0.5"));
+  const text = await page.locator(".sum").innerText();
+  assert.match(text, /50 % of the mass is transported/);
+  const half = Number(text.match(/structural similarity\s+the sum\s+([\d.]+)/)[1]);
+  assert.ok(half < 0.5 && half < whole.score, `${half} of ${whole.score}`);
+});
+
 onBoth("the drawing can be taken along as SVG, PNG and JSON", "#/compare?a=1&b=2", async (page, look) => {
   const why = await expectExplained(page, { source: { id: 1 }, target: { id: 2 } });
   const file = async (name) => {
