@@ -230,6 +230,7 @@ def main():
 
     for width, height in SIZES:
         write_ppm(f"resized_{width}x{height}", rgb.resize((width, height), Image.BILINEAR))
+        write_ppm(f"bicubic_{width}x{height}", rgb.resize((width, height), Image.BICUBIC))
 
 
 if __name__ == "__main__":

@@ -78,6 +78,7 @@ void define_preprocessing(CLI::App& command, std::map<std::string, std::string>&
   };
   add("resize", "Short side in pixels before the crop, in place of the weights' own");
   add("crop", "Side in pixels of the centre crop that the network sees");
+  add("interpolation", "Of the resize: bilinear or bicubic, in place of the weights' own");
   add("channels", "rgb or bgr");
   add("mean", "Three grey levels of 0 to 255 that are subtracted: 123.7,116.3,103.5");
   add("std", "Three grey levels that the result is divided by");

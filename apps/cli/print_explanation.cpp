@@ -65,7 +65,8 @@ void print_prior(const Explanation& why) {
 }  // namespace
 
 Image seen_by(const Preprocessing& preprocessing, const Image& image) {
-  return resize_and_centre_crop(image, preprocessing.resize, preprocessing.crop);
+  return resize_and_centre_crop(image, preprocessing.resize, preprocessing.crop,
+                                preprocessing.interpolation);
 }
 
 void print_explanation(const Explanation& why, std::size_t strongest, std::size_t weakest) {

@@ -62,13 +62,14 @@ void define_import(CLI::App& command, Run& chosen) {
     std::string out;
     std::string stride;
     std::string architecture;
+    std::string config;
     std::map<std::string, std::string> preprocessing;
   };
   auto options = std::make_shared<Options>();
   command
       .add_option("weights", options->from,
-                  "torchvision, timm or Hugging Face .safetensors, .pth of torch.save, or a "
-                  "TensorFlow.js folder")
+                  "torchvision, timm or Hugging Face .safetensors, .pth of torch.save, or a folder "
+                  "of Hugging Face or TensorFlow.js")
       ->required();
   command.add_option("--out", options->out, "The .safetensors file to write")->required();
   command.add_option(
@@ -77,6 +78,10 @@ void define_import(CLI::App& command, Run& chosen) {
   command.add_option("--architecture", options->architecture,
                      "Of a transformer, where its arrays fit several: a name of 'diml list "
                      "backbones'");
+  command.add_option("--config", options->config,
+                     "The model's configuration, which says how photos are prepared; without it "
+                     "config.json, preprocessor_config.json and open_clip_config.json beside the "
+                     "weights are read; none reads none");
   define_preprocessing(command, options->preprocessing);
   command.footer(
       "Example:\n  diml weights import resnet50-0676ba61.pth --out resnet50.safetensors");
@@ -85,6 +90,7 @@ void define_import(CLI::App& command, Run& chosen) {
       ImportParams params;
       if (!options->stride.empty()) params.stride = stride_place_from(options->stride);
       if (!options->architecture.empty()) params.architecture = options->architecture;
+      if (!options->config.empty()) params.config = options->config;
       params.preprocessing = options->preprocessing;
       expect_own_files({options->from}, {options->out});
       const Model model = import_model(options->from, params);

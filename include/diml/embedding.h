@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "diml/image.h"
+
 namespace diml {
 
 enum class ChannelOrder : std::uint8_t { rgb, bgr };
@@ -15,8 +17,9 @@ enum class ChannelOrder : std::uint8_t { rgb, bgr };
 // What happens to a photo before the network sees it. It belongs to the weights. The defaults are
 // torchvision's.
 struct Preprocessing {
-  std::size_t resize = 256;  // short side, antialiased bilinear
+  std::size_t resize = 256;  // short side, antialiased
   std::size_t crop = 224;    // from the middle
+  Interpolation interpolation = Interpolation::bilinear;
   ChannelOrder channels = ChannelOrder::rgb;
   // In grey levels of 0 to 255, in the order of the channels: (pixel - mean) / deviation.
   std::array<float, 3> mean = {123.675F, 116.28F, 103.53F};
@@ -30,10 +33,16 @@ inline constexpr std::size_t kMostPixels = 4096;
 // Throws when the values make no sense (a crop larger than the resized image, a deviation of 0).
 void check(const Preprocessing& preprocessing);
 
-// "resize", "crop", "channels", "mean" and "std" as text; an absent name leaves its value as it
-// is. The metadata of weights, sidecar files and the command line use the same names.
+// "resize", "crop", "interpolation", "channels", "mean" and "std" as text; an absent name leaves
+// its value as it is. The metadata of weights, sidecar files and the command line use the same
+// names. Bilinear is not written: files from before there was another keep their bytes.
 std::map<std::string, std::string> to_text(const Preprocessing& preprocessing);
 void from_text(const std::map<std::string, std::string>& text, Preprocessing& preprocessing);
+
+// Preprocessing as to_text() wrote it among other things, for from_text(). Nothing where a name is
+// missing.
+std::optional<std::map<std::string, std::string>> preprocessing_in(
+    const std::map<std::string, std::string>& text);
 
 // How an H x W map becomes a G x G grid.
 enum class PoolingRule : std::uint8_t {

@@ -41,20 +41,27 @@ Image decode_image(std::span<const std::uint8_t> bytes, const DecodeParams& para
 // format than its name.
 Image read_image(const std::string& path, const DecodeParams& params = {});
 
-// Antialiased bilinear: every source pixel counts, however much smaller the result. Same arithmetic
-// as Pillow's.
-Image resize(const Image& image, std::size_t width, std::size_t height);
+// Between pixels: a triangle, or the cubic curve with a = -0.5, which most transformers were
+// trained with.
+enum class Interpolation : std::uint8_t { bilinear, bicubic };
+
+// Antialiased: every source pixel counts, however much smaller the result. Same arithmetic as
+// Pillow's.
+Image resize(const Image& image, std::size_t width, std::size_t height,
+             Interpolation interpolation = Interpolation::bilinear);
 
 // Resized so that the short side has `size` pixels; the other side in proportion, rounded down.
 // Throws where the result would have more pixels than DecodeParams allows.
-Image resize_short_side(const Image& image, std::size_t size);
+Image resize_short_side(const Image& image, std::size_t size,
+                        Interpolation interpolation = Interpolation::bilinear);
 
 // `size` x `size` from the middle. The image must be at least that large.
 Image centre_crop(const Image& image, std::size_t size);
 
 // centre_crop(resize_short_side(image, short_side), size), to the bit. The pixels around the middle
 // are never made: an image of any proportions takes the memory of its result.
-Image resize_and_centre_crop(const Image& image, std::size_t short_side, std::size_t size);
+Image resize_and_centre_crop(const Image& image, std::size_t short_side, std::size_t size,
+                             Interpolation interpolation = Interpolation::bilinear);
 
 // The part of width x height pixels whose upper left corner is (left, top).
 Image crop(const Image& image, std::size_t left, std::size_t top, std::size_t width,

@@ -13,10 +13,16 @@ enum class MarginalRule : std::uint8_t {
   // By its correlation with the *other* image's global: max(0, <global, cell>).
   cross_correlation,
   uniform,  // 1 / R
+  // By its place alone, most in the middle: a control for rules that look at the image.
+  centre,
 };
 
-inline constexpr MarginalRule kMarginalRules[] = {MarginalRule::cross_correlation,
-                                                  MarginalRule::uniform};
+inline constexpr MarginalRule kMarginalRules[] = {
+    MarginalRule::cross_correlation, MarginalRule::uniform, MarginalRule::centre};
+
+// Of `centre`: the standard deviation of its Gaussian, as a share of the grid's longer side. In a
+// 4 x 4 grid a cell in the corner weighs a seventh of one in the middle.
+constexpr double kCentreSigma = 0.25;
 
 const char* name_of(MarginalRule rule);
 MarginalRule marginal_rule_from(std::string_view name);
@@ -41,7 +47,9 @@ struct Marginals {
   Fallbacks fallbacks;
 };
 
+// Shapes: how the cells lie, which `centre` asks; empty for shape_of_cells().
 Marginals make_marginals(GridView source, GridView target,
-                         MarginalRule rule = MarginalRule::cross_correlation);
+                         MarginalRule rule = MarginalRule::cross_correlation,
+                         GridShape source_shape = {}, GridShape target_shape = {});
 
 }  // namespace diml

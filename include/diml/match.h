@@ -65,7 +65,8 @@ struct MatchParams {
   // `reference` and `cpu` have the affine prior; the other backends throw where it is wanted.
   Prior prior = Prior::none;
   AffinePriorParams affine{};
-  // A prior needs to know how the cells lie. Empty: a square; other numbers of cells throw.
+  // A prior and the marginals `centre` need to know how the cells lie. Empty: a square; other
+  // numbers of cells throw with a prior.
   GridShape source_shape{};
   GridShape target_shape{};
 };

@@ -35,9 +35,13 @@ struct TransportParams {
   // all the same: docs/decisions/0003.
   double tolerance = 1e-4;
   int max_iterations = 1000;
+  // Partial similarity: the share of the mass that is transported, the cheapest. No cell gives or
+  // takes more than its weight; docs/decisions/0022. `cuda` transports all of it.
+  double mass = 1.0;
 };
 
 constexpr double kSmallestLambda = 1e-3;
+constexpr double kSmallestMass = 1e-2;
 constexpr int kMostIterations = 10'000'000;
 
 // Throws on a lambda, tolerance or iteration count outside its range.
@@ -54,7 +58,7 @@ struct MatrixView {
 struct TransportPlan {
   std::size_t rows = 0;                  // R_s
   std::size_t cols = 0;                  // R_t
-  std::vector<double> mass;              // T, [rows, cols], sums to 1
+  std::vector<double> mass;              // T, [rows, cols], sums to 1, or to the share
   std::vector<double> target_potential;  // g, [cols]: lambda log b up to a constant; the dual the
                                          // bracket starts from
   int iterations = 0;
@@ -66,7 +70,8 @@ struct TransportPlan {
   double operator()(std::size_t row, std::size_t col) const { return mass[row * cols + col]; }
 };
 
-// The plan that moves marginals.source (rows) onto marginals.target (columns) at least cost.
+// The plan that moves marginals.source (rows) onto marginals.target (columns), or params.mass of
+// them, at least cost.
 // cost: [R_s, R_t], finite.
 TransportPlan solve(MatrixView cost, const Marginals& marginals,
                     const TransportParams& params = {});
@@ -78,7 +83,9 @@ struct Bracket {
   double gap() const { return upper - lower; }
 };
 
-// Brackets the least transport cost between the marginals, starting from a plan of any solver.
-Bracket bracket_optimum(MatrixView cost, const Marginals& marginals, const TransportPlan& plan);
+// Brackets the least cost of transporting `mass` between the marginals, starting from a plan of any
+// solver.
+Bracket bracket_optimum(MatrixView cost, const Marginals& marginals, const TransportPlan& plan,
+                        double mass = 1.0);
 
 }  // namespace diml

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <filesystem>
-#include <map>
 
 #include "diml/error.h"
 
@@ -13,20 +12,17 @@ namespace fs = std::filesystem;
 
 // Nothing where it is unknown: then whole images are shown.
 std::optional<Preprocessing> preprocessing_of(const GridFormat& format) {
-  if (!format.embedding.contains("crop")) return std::nullopt;
+  const auto words = preprocessing_in(format.embedding);
+  if (!words) return std::nullopt;
   Preprocessing preprocessing;
-  std::map<std::string, std::string> words = to_text(preprocessing);
-  for (auto& [name, value] : words) {
-    const auto known = format.embedding.find(name);
-    if (known != format.embedding.end()) value = known->second;
-  }
-  from_text(words, preprocessing);
+  from_text(*words, preprocessing);
   return preprocessing;
 }
 
 Image seen(const GridFormat& format, const Image& photo) {
   const std::optional<Preprocessing> how = preprocessing_of(format);
-  return how ? resize_and_centre_crop(photo, how->resize, how->crop) : photo;
+  if (!how) return photo;
+  return resize_and_centre_crop(photo, how->resize, how->crop, how->interpolation);
 }
 
 }  // namespace

@@ -7,7 +7,8 @@ namespace diml {
 void crop_planes(const Image& image, const Preprocessing& preprocessing,
                  std::span<std::uint8_t> planes) {
   const std::size_t size = preprocessing.crop;
-  const Image crop = resize_and_centre_crop(image, preprocessing.resize, size);
+  const Image crop =
+      resize_and_centre_crop(image, preprocessing.resize, size, preprocessing.interpolation);
   for (std::size_t c = 0; c < 3; ++c) {
     const std::size_t channel = preprocessing.channels == ChannelOrder::bgr ? 2 - c : c;
     std::uint8_t* plane = &planes[c * size * size];

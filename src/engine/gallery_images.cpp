@@ -33,9 +33,9 @@ Embedder open_embedder_of(const GridStore& gallery, EmbeddingParams params) {
     std::from_chars(grid.data(), grid.data() + grid.size(), params.grid);
     params.pooling = pooling_rule_from(word("pooling"));
     params.projection = word("projection") == "yes";
-    params.preprocessing.clear();
-    const Preprocessing defaults;
-    for (const auto& [name, value] : to_text(defaults)) params.preprocessing[name] = word(name);
+    const auto preprocessing = preprocessing_in(format.embedding);
+    if (!preprocessing) throw std::out_of_range("preprocessing");
+    params.preprocessing = *preprocessing;
   } catch (const std::out_of_range&) {
     throw Error(gallery.name() + ": does not say how its images were embedded: build it again");
   }

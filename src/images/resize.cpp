@@ -26,11 +26,27 @@ struct Taps {
   std::vector<std::int32_t> weights;  // [results, most]
 };
 
-// A triangle as wide as one source pixel or one result pixel, whichever is wider; in the second
-// case it is a low-pass filter.
-Taps triangle_taps(std::size_t from, const Part& to) {
+// What a source pixel counts at this distance from the middle of a result pixel.
+double weight_at(double distance, Interpolation interpolation) {
+  if (interpolation == Interpolation::bilinear) return std::max(0.0, 1.0 - distance);
+  constexpr double kA = -0.5;
+  if (distance < 1.0) return ((kA + 2.0) * distance - (kA + 3.0)) * distance * distance + 1.0;
+  if (distance < 2.0) return (((distance - 5.0) * distance + 8.0) * distance - 4.0) * kA;
+  return 0.0;
+}
+
+// Halves away from 0, as Pillow rounds.
+std::int32_t fixed_point(double weight) {
+  const double scaled = weight * (1 << kWeightBits);
+  return static_cast<std::int32_t>(scaled < 0.0 ? scaled - 0.5 : scaled + 0.5);
+}
+
+// A curve as wide as source pixels or result pixels, whichever are wider; in the second case it is
+// a low-pass filter.
+Taps taps_of(std::size_t from, const Part& to, Interpolation interpolation) {
   const double scale = static_cast<double>(from) / static_cast<double>(to.whole);
-  const double support = std::max(scale, 1.0);
+  const double pixel = std::max(scale, 1.0);
+  const double support = interpolation == Interpolation::bicubic ? 2.0 * pixel : pixel;
   Taps taps;
   taps.most = static_cast<std::size_t>(std::ceil(support)) * 2 + 1;
   taps.weights.resize(to.count * taps.most);
@@ -43,13 +59,12 @@ Taps triangle_taps(std::size_t from, const Part& to) {
     const std::size_t last = std::min(static_cast<std::size_t>(std::max(high, 0.0)), from);
     double sum = 0.0;
     for (std::size_t i = first; i < last; ++i) {
-      const double distance = std::abs((static_cast<double>(i) - centre + 0.5) / support);
-      weights[i - first] = std::max(0.0, 1.0 - distance);
+      const double distance = std::abs((static_cast<double>(i) - centre + 0.5) / pixel);
+      weights[i - first] = weight_at(distance, interpolation);
       sum += weights[i - first];
     }
     for (std::size_t i = 0; i < last - first; ++i) {
-      taps.weights[k * taps.most + i] =
-          static_cast<std::int32_t>(std::floor(weights[i] / sum * (1 << kWeightBits) + 0.5));
+      taps.weights[k * taps.most + i] = fixed_point(weights[i] / sum);
     }
     taps.first.push_back(first);
     taps.count.push_back(last - first);
@@ -68,12 +83,14 @@ constexpr std::int32_t kHalf = 1 << (kWeightBits - 1);
 // proportions, the rows between the two passes take no more.
 class NarrowedRows {
  public:
-  NarrowedRows(const Image& image, const Part& across, std::size_t wanted) : image_(image) {
+  NarrowedRows(const Image& image, const Part& across, std::size_t wanted,
+               Interpolation interpolation)
+      : image_(image) {
     unchanged_ = image.width == across.whole;
     first_ = across.first;
     row_ = across.count * 3;
     if (unchanged_) return;
-    taps_ = triangle_taps(image.width, across);
+    taps_ = taps_of(image.width, across, interpolation);
     kept_.resize(std::clamp<std::size_t>(kKeptBytes / row_, 3, std::max<std::size_t>(wanted, 3)));
     for (Kept& kept : kept_) kept.pixels.resize(row_);
   }
@@ -118,17 +135,18 @@ class NarrowedRows {
 };
 
 // A part of the image that resize() to across.whole x down.whole makes.
-Image resize_part(const Image& image, const Part& across, const Part& down) {
+Image resize_part(const Image& image, const Part& across, const Part& down,
+                  Interpolation interpolation) {
   const std::size_t row = across.count * 3;
   Image result{across.count, down.count, std::vector<std::uint8_t>(row * down.count)};
   if (image.height == down.whole) {
-    NarrowedRows rows(image, across, 1);
+    NarrowedRows rows(image, across, 1, interpolation);
     for (std::size_t y = 0; y < down.count; ++y)
       std::copy_n(rows.row(down.first + y), row, result.at(0, y));
     return result;
   }
-  const Taps taps = triangle_taps(image.height, down);
-  NarrowedRows rows(image, across, taps.most);
+  const Taps taps = taps_of(image.height, down, interpolation);
+  NarrowedRows rows(image, across, taps.most, interpolation);
   std::vector<std::int32_t> sums(row);
   for (std::size_t y = 0; y < down.count; ++y) {
     std::fill(sums.begin(), sums.end(), kHalf);
@@ -173,14 +191,15 @@ void expect_middle(const Size& of, std::size_t size) {
 
 }  // namespace
 
-Image resize(const Image& image, std::size_t width, std::size_t height) {
+Image resize(const Image& image, std::size_t width, std::size_t height,
+             Interpolation interpolation) {
   if (width == 0 || height == 0 || image.pixels.empty()) {
     throw Error("an image cannot be resized to or from no pixels");
   }
-  return resize_part(image, {width, 0, width}, {height, 0, height});
+  return resize_part(image, {width, 0, width}, {height, 0, height}, interpolation);
 }
 
-Image resize_short_side(const Image& image, std::size_t size) {
+Image resize_short_side(const Image& image, std::size_t size, Interpolation interpolation) {
   const Size to = with_short_side(image, size);
   // Before anything is allocated: a line of pixels becomes as many squares.
   if (to.width > 0 && to.height > DecodeParams{}.most_pixels / to.width) {
@@ -190,7 +209,7 @@ Image resize_short_side(const Image& image, std::size_t size) {
                     " pixels, more than the " + std::to_string(DecodeParams{}.most_pixels) +
                     " allowed: crop it first");
   }
-  return resize(image, to.width, to.height);
+  return resize(image, to.width, to.height, interpolation);
 }
 
 Image centre_crop(const Image& image, std::size_t size) {
@@ -198,12 +217,13 @@ Image centre_crop(const Image& image, std::size_t size) {
   return crop(image, margin(image.width, size), margin(image.height, size), size, size);
 }
 
-Image resize_and_centre_crop(const Image& image, std::size_t short_side, std::size_t size) {
+Image resize_and_centre_crop(const Image& image, std::size_t short_side, std::size_t size,
+                             Interpolation interpolation) {
   const Size to = with_short_side(image, short_side);
   expect_middle(to, size);
   if (size == 0) throw Error("a crop must have pixels");
   return resize_part(image, {to.width, margin(to.width, size), size},
-                     {to.height, margin(to.height, size), size});
+                     {to.height, margin(to.height, size), size}, interpolation);
 }
 
 }  // namespace diml

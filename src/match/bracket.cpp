@@ -25,6 +25,41 @@ void condition(MatrixView cost, std::vector<double>& g) {
   for (double& value : g) value = std::max(value - largest, *least - *most);
 }
 
+// The dual of a part s of the mass: f, g <= 0 and h with f_i + g_j + h <= C_ij have the value
+// sum f mu + sum g nu + s h. Whatever g is, the best h is the s-quantile of min_j C_ij - g_j.
+double feasible_partial_dual(MatrixView cost, const Marginals& marginals, double mass,
+                             std::vector<double> g) {
+  condition(cost, g);  // the largest is 0 then, as in the optimum: some target is not used up
+  std::vector<double> least(cost.rows, std::numeric_limits<double>::infinity());
+  for (std::size_t i = 0; i < cost.rows; ++i) {
+    for (std::size_t j = 0; j < cost.cols; ++j) least[i] = std::min(least[i], cost(i, j) - g[j]);
+  }
+  std::vector<std::size_t> order(cost.rows);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t x, std::size_t y) { return least[x] < least[y]; });
+  double h = least[order.back()];
+  double below = 0.0;
+  for (const std::size_t i : order) {
+    below += marginals.source[i];
+    if (below < mass) continue;
+    h = least[i];
+    break;
+  }
+  double value = mass * h;
+  std::vector<double> f(cost.rows);
+  for (std::size_t i = 0; i < cost.rows; ++i) {
+    f[i] = std::min(0.0, least[i] - h);
+    value += f[i] * marginals.source[i];
+  }
+  for (std::size_t j = 0; j < cost.cols; ++j) {
+    double most = 0.0;
+    for (std::size_t i = 0; i < cost.rows; ++i) most = std::min(most, cost(i, j) - f[i] - h);
+    value += most * marginals.target[j];
+  }
+  return value;
+}
+
 // Two c-transforms make any g feasible: f_i = min_j C_ij - g_j, then g_j = min_i C_ij - f_i.
 double feasible_dual(MatrixView cost, const Marginals& marginals, std::vector<double> g) {
   condition(cost, g);
@@ -45,8 +80,10 @@ double feasible_dual(MatrixView cost, const Marginals& marginals, std::vector<do
 }
 
 // Scales down rows and columns with too much mass, then adds the missing mass as a product
-// (Altschuler, Weed, Rigollet 2017, algorithm 2). The result meets both marginals.
-double rounded_cost(MatrixView cost, const Marginals& marginals, const TransportPlan& plan) {
+// (Altschuler, Weed, Rigollet 2017, algorithm 2). The result meets both marginals; for a part of the
+// mass it stays below both and has that mass.
+double rounded_cost(MatrixView cost, const Marginals& marginals, const TransportPlan& plan,
+                    double total) {
   const std::size_t rows = cost.rows;
   const std::size_t cols = cost.cols;
   std::vector<double> mass = plan.mass;
@@ -75,10 +112,14 @@ double rounded_cost(MatrixView cost, const Marginals& marginals, const Transport
     }
     missing += missing_rows[i];
   }
+  const double moved = 1.0 - missing;
+  if (total < 1.0 && moved > total) return value * (total / moved);
+  // Of what is missing to all of the mass, the share that is missing to the total.
+  const double share = total < 1.0 ? (total - moved) / missing : 1.0;
   if (missing > 0.0) {
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < cols; ++j) {
-        value += missing_rows[i] * missing_cols[j] / missing * cost(i, j);
+        value += share * (missing_rows[i] * missing_cols[j] / missing) * cost(i, j);
       }
     }
   }
@@ -106,11 +147,16 @@ Rounding rounding_of(MatrixView cost) {
 
 }  // namespace
 
-Bracket bracket_optimum(MatrixView cost, const Marginals& marginals, const TransportPlan& plan) {
+Bracket bracket_optimum(MatrixView cost, const Marginals& marginals, const TransportPlan& plan,
+                        double mass) {
   const Marginals exact{sums_to_one(marginals.source), sums_to_one(marginals.target), {}};
   const Rounding rounding = rounding_of(cost);
-  return {feasible_dual(cost, exact, plan.target_potential) - rounding.dual,
-          rounded_cost(cost, exact, plan) + rounding.plan};
+  const double upper = rounded_cost(cost, exact, plan, mass) + rounding.plan;
+  if (mass < 1.0) {
+    const double lower = feasible_partial_dual(cost, exact, mass, plan.target_potential);
+    return {lower - 2.0 * rounding.dual, upper};
+  }
+  return {feasible_dual(cost, exact, plan.target_potential) - rounding.dual, upper};
 }
 
 }  // namespace diml

@@ -14,19 +14,21 @@ namespace diml {
 
 // Whether a cell's weight depends on its correlation with the other image's global.
 DIML_ON_HOST_AND_DEVICE inline bool uses_correlation(MarginalRule rule) {
-  return rule != MarginalRule::uniform;
+  return rule == MarginalRule::cross_correlation;
 }
 
-// The weight of a cell before normalisation. correlation: not read where the rule does not use it.
+// The weight of a cell before normalisation. known: its correlation, or what weights_by_place()
+// gives it; not read where the rule uses neither.
 template <class Number>
-DIML_ON_HOST_AND_DEVICE inline Number marginal_weight(MarginalRule rule, Number correlation) {
+DIML_ON_HOST_AND_DEVICE inline Number marginal_weight(MarginalRule rule, Number known) {
   switch (rule) {
     case MarginalRule::uniform:
       return Number(1);
     case MarginalRule::cross_correlation:
+    case MarginalRule::centre:
       break;
   }
-  return correlation > Number(0) ? correlation : Number(0);
+  return known > Number(0) ? known : Number(0);
 }
 
 }  // namespace diml

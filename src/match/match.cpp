@@ -7,6 +7,7 @@
 #include "diml/error.h"
 #include "match/affine_prior.h"
 #include "match/backends.h"
+#include "match/cell_places.h"
 
 #if DIML_HAS_SIMD
 #include "cpu/cpu_solver.h"
@@ -47,12 +48,18 @@ std::vector<double> costs(const std::vector<double>& similarity) {
   return cost;
 }
 
+Marginals marginals_of(GridView source, GridView target, const MatchParams& params) {
+  return make_marginals(source, target, params.marginals, params.source_shape,
+                        params.target_shape);
+}
+
 // Of the problem in double, whatever solved it: the costs and weights of a solver in float32 are up
 // to 1e-7 off, and bounds that start from them can miss the optimum by as much.
-Bracket certify(GridView source, GridView target, MarginalRule rule, const TransportPlan& plan) {
+Bracket certify(GridView source, GridView target, const MatchParams& params,
+                const TransportPlan& plan) {
   const std::vector<double> cost = costs(similarities(source, target));
   return bracket_optimum({cost.data(), source.count, target.count},
-                         make_marginals(source, target, rule), plan);
+                         marginals_of(source, target, params), plan, params.transport.mass);
 }
 
 // Solves again with what is expected of the plan, each time fitted to the plan before it. A fit
@@ -95,7 +102,7 @@ void conclude(StructuralMatch& match, GridView source, GridView target, const Ma
     match.distance += match.plan.mass[k] * distance_of(source, k / cols, target, k % cols);
   }
   if (params.certificate == Certificate::duality_gap) {
-    match.bracket = certify(source, target, params.marginals, match.plan);
+    match.bracket = certify(source, target, params, match.plan);
   }
 }
 
@@ -124,6 +131,7 @@ StructuralMatch match_for(Quantity quantity, GridView source, GridView target,
                           const MatchParams& params) {
   check_params(params.transport);
   check_prior(params, backend_of_one_pair(params.transport.backend));
+  check_marginals_and_mass(params, backend_of_one_pair(params.transport.backend));
   check_grid_shape(source.count, source.dim);
   check_grid_shape(target.count, target.dim);
   if (source.dim != target.dim) {
@@ -139,7 +147,7 @@ StructuralMatch match_for(Quantity quantity, GridView source, GridView target,
 #endif
   if (match.plan.mass.empty()) {
     match.similarity = similarities(source, target);
-    match.marginals = make_marginals(source, target, params.marginals);
+    match.marginals = marginals_of(source, target, params);
     const std::vector<double> cost = costs(match.similarity);
     match.plan =
         solve({cost.data(), source.count, target.count}, match.marginals, params.transport);

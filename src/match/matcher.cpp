@@ -12,6 +12,7 @@
 #endif
 #include "match/affine_prior.h"
 #include "match/backends.h"
+#include "match/cell_places.h"
 #include "match/match_on_device.h"
 #include "match/simd_targets.h"
 #if DIML_HAS_CUDA
@@ -95,6 +96,7 @@ void Matcher::check_and_run(const PairBatch& batch, const MatchParams& params, s
                             std::size_t reports, const Outputs& outputs) const {
   check_params(params.transport);
   check_prior(params, backend());
+  check_marginals_and_mass(params, backend());
   check_batch(batch);
   if (params.prior != Prior::none) {
     (void)shape_for_prior(params.source_shape, batch.sources.cells_per_grid, "sources");

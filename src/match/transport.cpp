@@ -8,6 +8,7 @@
 #include "diml/error.h"
 #include "match/backends.h"
 #include "match/match_on_device.h"
+#include "match/partial.h"
 #include "reference/sinkhorn.h"
 
 #if DIML_HAS_SIMD
@@ -30,6 +31,27 @@ void check_marginal(const std::vector<double>& weights, const char* side) {
     throw Error(std::string("the ") + side +
                 " marginal must hold weights of 0 or more that sum to 1");
   }
+}
+
+TransportPlan solved(MatrixView cost, const Marginals& marginals, const TransportParams& params,
+                     Backend backend) {
+  TransportPlan plan;
+  switch (backend) {
+#if DIML_HAS_SIMD
+    case Backend::cpu:
+      plan = cpu::sinkhorn(cost, marginals, params);
+      break;
+#endif
+#if DIML_HAS_EXACT
+    case Backend::exact:
+      plan = exact::network_simplex(cost, marginals);
+      break;
+#endif
+    default:
+      plan = reference::sinkhorn(cost, marginals, params);
+  }
+  plan.backend = backend;
+  return plan;
 }
 
 }  // namespace
@@ -75,6 +97,10 @@ void check_params(const TransportParams& params) {
                 ": it must be at least 0.001 (0.05 is the paper's)");
   }
   if (!(params.tolerance > 0.0)) throw Error("tolerance must be above 0 (1e-4 is the default)");
+  if (!(params.mass >= kSmallestMass && params.mass <= 1.0)) {
+    throw Error("mass is " + std::to_string(params.mass) +
+                ": the share that is transported is 0.01 to 1 (1 is all of it)");
+  }
   if (params.max_iterations < 1 || params.max_iterations > kMostIterations) {
     throw Error("max_iterations must be 1 to " + std::to_string(kMostIterations));
   }
@@ -94,23 +120,17 @@ TransportPlan solve(MatrixView cost, const Marginals& marginals, const Transport
   check_marginal(marginals.source, "source");
   check_marginal(marginals.target, "target");
   const Backend backend = backend_of_one_pair(params.backend);
-  TransportPlan plan;
-  switch (backend) {
-#if DIML_HAS_SIMD
-    case Backend::cpu:
-      plan = cpu::sinkhorn(cost, marginals, params);
-      break;
-#endif
-#if DIML_HAS_EXACT
-    case Backend::exact:
-      plan = exact::network_simplex(cost, marginals);
-      break;
-#endif
-    default:
-      plan = reference::sinkhorn(cost, marginals, params);
+  // The kernels of cpu have slack cells of their own.
+  if (params.mass < 1.0 && backend != Backend::cpu) {
+    const WithSlack whole(cost, marginals, params.mass);
+    TransportParams own = params;
+    own.mass = 1.0;
+    own.tolerance /= whole.unit;
+    TransportPlan plan = whole.without(solved(whole.view(), whole.marginals, own, backend));
+    plan.converged = plan.marginal_error < params.tolerance;
+    return plan;
   }
-  plan.backend = backend;
-  return plan;
+  return solved(cost, marginals, params, backend);
 }
 
 }  // namespace diml

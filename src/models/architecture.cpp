@@ -177,6 +177,16 @@ std::vector<ValueShape> shapes_of(const Architecture& architecture, std::size_t 
   return shapes;
 }
 
+std::vector<std::size_t> parts_of(const Architecture& architecture) {
+  std::vector<std::size_t> parts;
+  std::size_t part = 0;
+  for (const Operation& operation : architecture.operations) {
+    parts.push_back(part);
+    if (!operation.tap.empty()) ++part;
+  }
+  return parts;
+}
+
 std::vector<std::size_t> last_uses(const Architecture& architecture) {
   const std::size_t count = architecture.operations.size();
   std::vector<std::size_t> last(count + 1, 0);

@@ -164,6 +164,10 @@ struct ValueShape {
 std::vector<ValueShape> shapes_of(const Architecture& architecture, std::size_t height,
                                   std::size_t width);
 
+// The part of the network that each operation belongs to: 0 for all up to the first tap, the stem,
+// then one for each block, and what follows the last.
+std::vector<std::size_t> parts_of(const Architecture& architecture);
+
 // The last operation that needs each value; the number of operations for the results.
 std::vector<std::size_t> last_uses(const Architecture& architecture);
 

@@ -12,6 +12,8 @@ namespace diml {
 namespace {
 
 constexpr EnumNames<2> kChannelOrders = {"rgb", "bgr"};
+constexpr EnumNames<2> kInterpolations = {"bilinear", "bicubic"};
+const std::string kInterpolation = "interpolation";
 constexpr EnumNames<2> kPoolingRules = {"align", "roi_align"};
 constexpr EnumNames<2> kPrecisions = {"float32", "bfloat16"};
 constexpr EnumNames<3> kBackends = {"auto", "onednn", "torch"};
@@ -52,9 +54,10 @@ std::array<float, 3> three_from(const std::string& name, std::string text) {
   return values;
 }
 
-ChannelOrder channels_from(const std::string& text) {
+template <typename Enum>
+Enum one_of(const EnumNames<2>& names, const std::string& text, const std::string& name) {
   try {
-    return value_in<ChannelOrder>(kChannelOrders, text, "channels");
+    return value_in<Enum>(names, text, name.c_str());
   } catch (const Error& error) {
     throw with_context(error, "preprocessing: ");
   }
@@ -81,11 +84,30 @@ void check(const Preprocessing& preprocessing) {
 }
 
 std::map<std::string, std::string> to_text(const Preprocessing& preprocessing) {
-  return {{"resize", std::to_string(preprocessing.resize)},
-          {"crop", std::to_string(preprocessing.crop)},
-          {"channels", name_in(kChannelOrders, preprocessing.channels)},
-          {"mean", text_of(preprocessing.mean)},
-          {"std", text_of(preprocessing.deviation)}};
+  std::map<std::string, std::string> text = {
+      {"resize", std::to_string(preprocessing.resize)},
+      {"crop", std::to_string(preprocessing.crop)},
+      {"channels", name_in(kChannelOrders, preprocessing.channels)},
+      {"mean", text_of(preprocessing.mean)},
+      {"std", text_of(preprocessing.deviation)}};
+  if (preprocessing.interpolation != Interpolation::bilinear) {
+    text[kInterpolation] = name_in(kInterpolations, preprocessing.interpolation);
+  }
+  return text;
+}
+
+std::optional<std::map<std::string, std::string>> preprocessing_in(
+    const std::map<std::string, std::string>& text) {
+  std::map<std::string, std::string> own = to_text(Preprocessing{});
+  for (auto& [name, value] : own) {
+    const auto found = text.find(name);
+    if (found == text.end()) return {};
+    value = found->second;
+  }
+  const auto found = text.find(kInterpolation);
+  own[kInterpolation] =
+      found == text.end() ? name_in(kInterpolations, Interpolation::bilinear) : found->second;
+  return own;
 }
 
 void from_text(const std::map<std::string, std::string>& text, Preprocessing& preprocessing) {
@@ -95,14 +117,16 @@ void from_text(const std::map<std::string, std::string>& text, Preprocessing& pr
     } else if (name == "crop") {
       preprocessing.crop = pixels_from(name, value);
     } else if (name == "channels") {
-      preprocessing.channels = channels_from(value);
+      preprocessing.channels = one_of<ChannelOrder>(kChannelOrders, value, name);
+    } else if (name == kInterpolation) {
+      preprocessing.interpolation = one_of<Interpolation>(kInterpolations, value, name);
     } else if (name == "mean") {
       preprocessing.mean = three_from(name, value);
     } else if (name == "std") {
       preprocessing.deviation = three_from(name, value);
     } else {
       throw Error("preprocessing: there is no '" + name +
-                  "': the names are resize, crop, channels, mean and std");
+                  "': the names are resize, crop, interpolation, channels, mean and std");
     }
   }
   check(preprocessing);

@@ -99,16 +99,16 @@ Model load_model(const std::string& path) {
       throw Error(ErrorKind::damaged,
                   "the epsilon of BatchNorm is '" + epsilon + "', not a number above 0");
     }
-    std::map<std::string, std::string> preprocessing;
-    for (const auto& [name, value] : to_text(Preprocessing{})) {
-      preprocessing[name] = get(name.c_str());
-    }
-    from_text(preprocessing, model.preprocessing);
     model.provenance = get("provenance");
     std::map<std::string, std::string> own;
     for (const auto& [name, value] : weights.metadata) {
       if (name.starts_with(kPrefix)) own[name.substr(kPrefix.size())] = value;
     }
+    const auto preprocessing = preprocessing_in(own);
+    if (!preprocessing) {
+      throw Error(ErrorKind::damaged, "does not say how photos are prepared: import it again");
+    }
+    from_text(*preprocessing, model.preprocessing);
     model.calibration = calibration_from(own);
     model.tensors = std::move(weights.tensors);
     check_tensors(model);

@@ -34,8 +34,11 @@ Model load_model(const std::string& path);
 void save_model(const std::string& path, const Model& model);
 
 struct ImportParams {
-  std::optional<StridePlace> stride;                 // where the file does not define it
-  std::optional<std::string> architecture{};         // where arrays fit several
+  std::optional<StridePlace> stride;          // where the file does not define it
+  std::optional<std::string> architecture{};  // where arrays fit several
+  // The model's configuration, as timm, Hugging Face and OpenCLIP write it. Absent: what lies
+  // beside the weights; "none" for no file.
+  std::optional<std::string> config{};
   std::map<std::string, std::string> preprocessing;  // overrides, as in from_text
 };
 

@@ -180,6 +180,7 @@ Vit vit_of(std::string_view name) {
 Preprocessing preprocessing_of(const Vit& vit) {
   constexpr double kCropShare = 0.9;
   Preprocessing photos;
+  photos.interpolation = Interpolation::bicubic;  // timm's of all of these
   photos.crop = vit.pixels;
   photos.resize = vit.resize > 0
                       ? vit.resize

@@ -18,13 +18,16 @@ TEST(Resize, AgreesWithPillow) {
   const std::vector<std::pair<std::size_t, std::size_t>> sizes = {
       {37, 29}, {16, 16}, {64, 50}, {5, 29}, {37, 7}, {1, 1}, {36, 30}, {224, 3}};
   for (const auto& [width, height] : sizes) {
-    const std::string name =
-        "resized_" + std::to_string(width) + "x" + std::to_string(height) + ".ppm";
-    // One grey level is allowed; the arithmetic is the same, so there is no difference.
-    EXPECT_EQ(
-        test::largest_difference(resize(image, width, height), test::read_ppm(test::golden(name))),
-        0)
-        << name;
+    for (const auto& [prefix, interpolation] :
+         {std::pair{"resized_", Interpolation::bilinear}, {"bicubic_", Interpolation::bicubic}}) {
+      const std::string name =
+          prefix + std::to_string(width) + "x" + std::to_string(height) + ".ppm";
+      // The arithmetic is the same, so there is no difference.
+      EXPECT_EQ(test::largest_difference(resize(image, width, height, interpolation),
+                                         test::read_ppm(test::golden(name))),
+                0)
+          << name;
+    }
   }
 }
 
@@ -70,9 +73,11 @@ TEST(ResizeAndCentreCrop, GivesTheSamePixelsAsResizingTheWholeImage) {
     const Image image = resize(golden, width, height);
     for (const auto& [short_side, size] : std::vector<std::pair<std::size_t, std::size_t>>{
              {32, 28}, {50, 50}, {256, 224}, {29, 1}, {29, 29}}) {
-      const Image whole = centre_crop(resize_short_side(image, short_side), size);
-      EXPECT_EQ(resize_and_centre_crop(image, short_side, size).pixels, whole.pixels)
-          << width << " x " << height << " to " << short_side << ", " << size;
+      for (const Interpolation one : {Interpolation::bilinear, Interpolation::bicubic}) {
+        const Image whole = centre_crop(resize_short_side(image, short_side, one), size);
+        EXPECT_EQ(resize_and_centre_crop(image, short_side, size, one).pixels, whole.pixels)
+            << width << " x " << height << " to " << short_side << ", " << size;
+      }
     }
   }
   EXPECT_THROW(resize_and_centre_crop(golden, 16, 17), Error);

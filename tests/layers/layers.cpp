@@ -34,7 +34,7 @@ const std::vector<Layer>& layers() {
       {"base", {}, {"error", "progress"}},
       {"images", {"base"}, {"image"}},
       {"weights", {"base"}, {}},
-      {"models", {"weights"}, {"embedding", "network"}},
+      {"models", {"images", "weights"}, {"embedding", "network"}},
       {"datasets", {"base"}, {"dataset"}},
       {"critters", {"datasets", "images"}, {}},
       {"match", {"base"}, {"generated", "grid", "marginals", "match", "matcher", "transport"}},

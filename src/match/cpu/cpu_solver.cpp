@@ -1,7 +1,6 @@
 #include "cpu/cpu_solver.h"
 
 #include "cpu/pair_kernel.h"
-#include "reference/sinkhorn.h"
 
 namespace diml::cpu {
 namespace {
@@ -30,8 +29,13 @@ struct PairArrays {
 }  // namespace
 
 PairParams pair_params(const MatchParams& params) {
-  return {params.marginals, static_cast<float>(params.transport.lambda),
-          static_cast<float>(params.transport.tolerance), params.transport.max_iterations};
+  return {params.marginals,
+          static_cast<float>(params.transport.lambda),
+          static_cast<float>(params.transport.tolerance),
+          params.transport.max_iterations,
+          static_cast<float>(1.0 - params.transport.mass),
+          params.source_shape,
+          params.target_shape};
 }
 
 TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const TransportParams& params) {
@@ -46,7 +50,9 @@ TransportPlan sinkhorn(MatrixView cost, const Marginals& marginals, const Transp
   solve_similarity(similarity.data(), source.data(), target.data(), cost.rows, cost.cols,
                    pair_params({.transport = params}), workspace, arrays.output);
   if (!arrays.output.out_of_range) return arrays.to_plan();
-  TransportPlan plan = reference::sinkhorn(cost, marginals, params);
+  TransportParams slow = params;
+  slow.backend = Backend::reference;
+  TransportPlan plan = solve(cost, marginals, slow);
   plan.log_domain = true;
   return plan;
 }

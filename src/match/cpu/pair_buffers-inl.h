@@ -85,6 +85,12 @@ inline PairBuffers lay_out_pair(const PairShape& shape, float* memory) {
   return pair;
 }
 
+// A part of the mass (docs/decisions/0022): a cell more on each side.
+inline PairShape solved_shape(const PairShape& real, const PairParams& params) {
+  const std::size_t more = params.slack > 0.0f ? 1 : 0;
+  return shape_of(real.rows + more, real.cols + more);
+}
+
 // out[c, r] = in[r, c] for whole blocks of 4 x 4: rows and cols are rounded up to them where
 // vectors are that long.
 inline void transpose(const float* HWY_RESTRICT in, std::size_t in_stride, std::size_t rows,
@@ -225,6 +231,37 @@ void make_kernel(D d, const PairShape& shape, float lambda, Range range, const f
     const auto bounded = hn::Max(hn::Neg(most), hn::Min(exponent, most));
     hn::Store(exp_in_range(bounded), d, kernel + k);
   }
+}
+
+// Copies a pair with its marginals and adds a slack cell to each side. What it costs cancels: a
+// similarity among the others keeps the kernel's range.
+inline void add_slack(const PairShape& real, const PairBuffers& from, float slack,
+                      const PairShape& solved, PairBuffers& to) {
+  const Range range = range_of(real, from);
+  const float middle = 0.5f * (range.top + range.bottom);
+  for (std::size_t j = 0; j < real.cols; ++j) {
+    std::copy_n(from.similarity + j * real.row_pad, real.rows, to.similarity + j * solved.row_pad);
+    to.similarity[j * solved.row_pad + real.rows] = middle;
+  }
+  std::fill_n(to.similarity + real.cols * solved.row_pad, solved.rows, middle);
+  std::copy_n(from.source_marginal, real.rows, to.source_marginal);
+  std::copy_n(from.target_marginal, real.cols, to.target_marginal);
+  to.source_marginal[real.rows] = to.target_marginal[real.cols] = slack;
+}
+
+// Slack goes to no slack.
+template <class T>
+void close_slack(const PairShape& solved, const PairParams& params, T* kernel) {
+  if (params.slack > 0.0f) kernel[(solved.cols - 1) * solved.row_pad + solved.rows - 1] = T{0};
+}
+
+// Slack cells count nothing in the score. Their similarities are not needed any more.
+inline void silence_slack(const PairShape& solved, const PairParams& params, PairBuffers& pair) {
+  if (!(params.slack > 0.0f)) return;
+  for (std::size_t j = 0; j < solved.cols; ++j) {
+    pair.similarity[j * solved.row_pad + solved.rows - 1] = 0.0f;
+  }
+  std::fill_n(pair.similarity + (solved.cols - 1) * solved.row_pad, solved.rows, 0.0f);
 }
 
 // Below this a scaling counts as 0.

@@ -16,6 +16,7 @@
 #include "cpu/sinkhorn_pairs-inl.h"
 #include "cpu/sinkhorn_wide-inl.h"
 #include "cpu/tile-inl.h"
+#include "match/cell_places.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace diml::cpu::HWY_NAMESPACE {
@@ -101,7 +102,8 @@ T score_of(D d, const PairShape& shape, const float* similarity, const T* kernel
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
-// Writes the requested results of a solved pair. Matrices become row-major, rows are source.
+// Writes the requested results of a solved pair. Matrices become row-major, rows are source; slack
+// cells are left out.
 template <class D, class T = hn::TFromD<D>>
 void finish_pair(D d, const PairShape& shape, const PairParams& params, const PairBuffers& pair,
                  const T* kernel, const T* a, const T* b, SinkhornEnd end, PairOutput& output) {
@@ -110,25 +112,28 @@ void finish_pair(D d, const PairShape& shape, const PairParams& params, const Pa
   output.iterations = end.iterations;
   output.converged = end.error < params.tolerance;
   output.out_of_range = !std::isfinite(output.score) || !std::isfinite(end.error);
+  const std::size_t slack_cells = params.slack > 0.0f ? 1 : 0;
+  const std::size_t rows = shape.rows - slack_cells;
+  const std::size_t cols = shape.cols - slack_cells;
   if (output.plan || output.similarity) {
-    for (std::size_t i = 0; i < shape.rows; ++i) {
-      for (std::size_t j = 0; j < shape.cols; ++j) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      for (std::size_t j = 0; j < cols; ++j) {
         const std::size_t from = j * shape.row_pad + i;
-        const std::size_t to = i * shape.cols + j;
+        const std::size_t to = i * cols + j;
         if (output.plan) output.plan[to] = static_cast<float>(a[i] * kernel[from] * b[j]);
         if (output.similarity) output.similarity[to] = pair.similarity[from];
       }
     }
   }
   if (output.source_marginal) {
-    std::copy_n(pair.source_marginal, shape.rows, output.source_marginal);
+    std::copy_n(pair.source_marginal, rows, output.source_marginal);
   }
   if (output.target_marginal) {
-    std::copy_n(pair.target_marginal, shape.cols, output.target_marginal);
+    std::copy_n(pair.target_marginal, cols, output.target_marginal);
   }
   if (output.target_potential) {
     const double lambda = params.lambda;
-    for (std::size_t j = 0; j < shape.cols; ++j) {
+    for (std::size_t j = 0; j < cols; ++j) {
       output.target_potential[j] = lambda * std::log(static_cast<double>(b[j]));
     }
   }
@@ -141,12 +146,15 @@ bool prepare_pair(const PairShape& shape, const PairParams& params, PairBuffers&
   const Range range = range_of(shape, pair);
   if (range.fits<float>(params.lambda)) {
     make_kernel(kFloat, shape, params.lambda, range, pair.similarity, pair.kernel);
+    close_slack(shape, params, pair.kernel);
+    silence_slack(shape, params, pair);
     return true;
   }
   output.wide = range.fits<double>(params.lambda);
   output.out_of_range = !output.wide;
   if (output.wide) {
     const auto [solved, end] = sinkhorn_wide(shape, params, range, pair, wide);
+    silence_slack(shape, params, pair);
     finish_pair(kDouble, shape, params, pair, solved.kernel, solved.a, solved.b, end, output);
   }
   return false;
@@ -188,16 +196,27 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
   if (count == 0) return;
   const std::size_t dim = tasks[0].source.dim;
   const PairShape shape = shape_of(tasks[0].source.count, tasks[0].target.count);
+  const PairShape solved = solved_shape(shape, params);
+  const bool partial = params.slack > 0.0f;
+  const std::size_t real_floats = partial ? pair_floats(shape) : 0;
   const std::size_t source_floats = round_up_to_lanes(shape.rows * dim);
   const std::size_t target_floats = round_up_to_lanes(shape.cols * dim);
   const std::size_t packed_floats = shape.row_pad * dim;
-  auto* wide = reinterpret_cast<double*>(workspace.take(
-      wide_doubles(shape) * sizeof(double) +
-      (source_floats + target_floats + packed_floats + iterate_floats(shape)) * sizeof(float)));
-  auto* source_scratch = reinterpret_cast<float*>(wide + wide_doubles(shape));
+  auto* wide = reinterpret_cast<double*>(
+      workspace.take(wide_doubles(solved) * sizeof(double) +
+                     (source_floats + target_floats + packed_floats + real_floats +
+                      iterate_floats(solved)) *
+                         sizeof(float)));
+  auto* source_scratch = reinterpret_cast<float*>(wide + wide_doubles(solved));
   float* target_scratch = source_scratch + source_floats;
   float* packed = target_scratch + target_floats;
   const void* packed_source = nullptr;
+  float* real_memory = packed + packed_floats;
+  PairBuffers real = partial ? lay_out_pair(shape, real_memory) : PairBuffers{};
+  const std::vector<float> source_places =
+      weights_by_place(params.marginals, shape.rows, params.source_shape);
+  const std::vector<float> target_places =
+      weights_by_place(params.marginals, shape.cols, params.target_shape);
 
   const bool correlates = uses_correlation(params.marginals);
   const std::size_t row_count = shape.cols + (correlates ? 1 : 0);
@@ -249,8 +268,9 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
                       tasks[0].target.type == CellType::bfloat16 && dim % 2 == 0;
 #endif
 
-  const auto load = [&](std::size_t task, PairBuffers& pair) HWY_ATTR {
+  const auto load = [&](std::size_t task, PairBuffers& loaded) HWY_ATTR {
     PairOutput& output = outputs[task];
+    PairBuffers& pair = partial ? real : loaded;
 #if HWY_TARGET == HWY_AVX3
     if (native) {
       bfloat16_similarities(task, pair);
@@ -263,17 +283,21 @@ void match_pairs_simd(const PairTask* tasks, std::size_t count, const PairParams
     if (correlates) {
       std::copy_n(pair.similarity + shape.cols * shape.row_pad, shape.row_pad,
                   pair.source_marginal);
+    } else {
+      std::copy(source_places.begin(), source_places.end(), pair.source_marginal);
+      std::copy(target_places.begin(), target_places.end(), pair.target_marginal);
     }
     output.uniform_source =
         normalise_marginal(params.marginals, pair.source_marginal, shape.rows, shape.row_pad);
     output.uniform_target =
         normalise_marginal(params.marginals, pair.target_marginal, shape.cols, shape.col_pad);
-    return prepare_pair(shape, params, pair, wide, output);
+    if (partial) add_slack(shape, real, params.slack, solved, loaded);
+    return prepare_pair(solved, params, loaded, wide, output);
   };
   const auto finish = [&](std::size_t task, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
-    finish_pair(kFloat, shape, params, pair, pair.kernel, pair.a, pair.b, end, outputs[task]);
+    finish_pair(kFloat, solved, params, pair, pair.kernel, pair.a, pair.b, end, outputs[task]);
   };
-  iterate(shape, params, count, packed + packed_floats, load, finish);
+  iterate(solved, params, count, real_memory + real_floats, load, finish);
 }
 
 const char* target_name_simd() { return hwy::TargetName(HWY_TARGET); }
@@ -282,10 +306,16 @@ void solve_similarity_simd(const float* similarity, const float* source_marginal
                            const float* target_marginal, std::size_t rows, std::size_t cols,
                            const PairParams& params, PairWorkspace& workspace, PairOutput& output) {
   const PairShape shape = shape_of(rows, cols);
+  const PairShape solved = solved_shape(shape, params);
+  const bool partial = params.slack > 0.0f;
+  const std::size_t real_floats = partial ? pair_floats(shape) : 0;
   auto* wide = reinterpret_cast<double*>(
-      workspace.take(wide_doubles(shape) * sizeof(double) + iterate_floats(shape) * sizeof(float)));
-  auto* memory = reinterpret_cast<float*>(wide + wide_doubles(shape));
-  const auto load = [&](std::size_t, PairBuffers& pair) HWY_ATTR {
+      workspace.take(wide_doubles(solved) * sizeof(double) +
+                     (real_floats + iterate_floats(solved)) * sizeof(float)));
+  auto* memory = reinterpret_cast<float*>(wide + wide_doubles(solved));
+  PairBuffers real = partial ? lay_out_pair(shape, memory) : PairBuffers{};
+  const auto load = [&](std::size_t, PairBuffers& loaded) HWY_ATTR {
+    PairBuffers& pair = partial ? real : loaded;
     for (std::size_t i = 0; i < rows; ++i) {
       for (std::size_t j = 0; j < cols; ++j) {
         pair.similarity[j * shape.row_pad + i] = similarity[i * cols + j];
@@ -297,12 +327,13 @@ void solve_similarity_simd(const float* similarity, const float* source_marginal
     constexpr MarginalRule kAsGiven = MarginalRule::cross_correlation;
     normalise_marginal(kAsGiven, pair.source_marginal, rows, shape.row_pad);
     normalise_marginal(kAsGiven, pair.target_marginal, cols, shape.col_pad);
-    return prepare_pair(shape, params, pair, wide, output);
+    if (partial) add_slack(shape, real, params.slack, solved, loaded);
+    return prepare_pair(solved, params, loaded, wide, output);
   };
   const auto finish = [&](std::size_t, const PairBuffers& pair, SinkhornEnd end) HWY_ATTR {
-    finish_pair(kFloat, shape, params, pair, pair.kernel, pair.a, pair.b, end, output);
+    finish_pair(kFloat, solved, params, pair, pair.kernel, pair.a, pair.b, end, output);
   };
-  iterate(shape, params, 1, memory, load, finish);
+  iterate(solved, params, 1, memory + real_floats, load, finish);
 }
 
 }  // namespace diml::cpu::HWY_NAMESPACE

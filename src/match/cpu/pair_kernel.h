@@ -15,6 +15,9 @@ struct PairParams {
   float lambda = 0.05f;
   float tolerance = 1e-4f;
   int max_iterations = 1000;
+  float slack = 0.0f;      // the mass that stays, 1 - s
+  GridShape source_shape;  // as in MatchParams
+  GridShape target_shape;
 };
 
 // The results of one pair. Those with a null pointer are not computed.

@@ -39,6 +39,7 @@ inline WideEnd sinkhorn_wide(const PairShape& shape, const PairParams& params, R
   std::copy_n(pair.source_marginal, shape.rows, source_marginal);
   std::copy_n(pair.target_marginal, shape.cols, target_marginal);
   make_kernel(kDouble, shape, params.lambda, range, pair.similarity, kernel);
+  close_slack(shape, params, kernel);
   for (std::size_t j = 0; j < shape.cols; ++j) {
     for (std::size_t i = 0; i < shape.rows; ++i) {
       kernel_by_row[i * shape.col_pad + j] = kernel[j * shape.row_pad + i];

@@ -56,7 +56,11 @@ TransportPlan network_simplex(MatrixView cost, const Marginals& marginals) {
   const std::vector<std::int64_t> demand = in_units(marginals.target);
 
   double largest = 1.0;
-  for (std::size_t k = 0; k < rows * cols; ++k) largest = std::max(largest, std::abs(cost.data[k]));
+  for (std::size_t k = 0; k < rows * cols; ++k) {
+    if (std::isfinite(cost.data[k])) largest = std::max(largest, std::abs(cost.data[k]));
+  }
+  // Where nothing may go: dearer than any detour through three other arcs.
+  const double forbidden = 4.0 * largest;
   const double cost_units = kCostUnits / largest;
 
   Graph graph;
@@ -70,7 +74,7 @@ TransportPlan network_simplex(MatrixView cost, const Marginals& marginals) {
   Graph::ArcMap<std::int64_t> costs(graph);
   for (std::size_t i = 0; i < rows; ++i) {
     for (std::size_t j = 0; j < cols; ++j) {
-      costs[graph.addArc(node(i), node(rows + j))] = std::llround(cost(i, j) * cost_units);
+      costs[graph.addArc(node(i), node(rows + j))] = std::llround(std::min(cost(i, j), forbidden) * cost_units);
     }
   }
 
