@@ -67,8 +67,9 @@ void define_import(CLI::App& command, Run& chosen) {
   auto options = std::make_shared<Options>();
   command
       .add_option("weights", options->from,
-                  "torchvision, timm or Hugging Face .safetensors, .pth of torch.save, or a "
-                  "TensorFlow.js folder")
+                  "torchvision, timm or Hugging Face .safetensors, .pth of torch.save, or a folder "
+                  "of Hugging Face or TensorFlow.js; config.json and preprocessor_config.json "
+                  "beside the weights are read")
       ->required();
   command.add_option("--out", options->out, "The .safetensors file to write")->required();
   command.add_option(

@@ -138,7 +138,9 @@ torch::Tensor GraphRun::result(const Linear& linear, const Operation& operation)
   }
   torch::Tensor values = activated(torch::linear(from, matrix, bias), linear.activation);
   if (!linear.scale.empty()) values = values * array(linear.scale);
-  return operation.second ? values + values_[*operation.second] : values;
+  if (!operation.second) return values;
+  if (operators_.branch) values = operators_.branch(linear.name, values);
+  return values + values_[*operation.second];
 }
 
 torch::Tensor GraphRun::result(const Attention& attention, const Operation& operation) const {

@@ -26,6 +26,8 @@ struct Operators {
   Convolve convolve;
   // An array of any other operation, by name, in the type of the maps.
   std::function<torch::Tensor(const std::string& name)> array;
+  // What a residual branch that ends in this linear layer adds; as it is without this function.
+  std::function<torch::Tensor(const std::string& name, const torch::Tensor& values)> branch{};
 };
 
 // Finishes it by LibTorch's own operations, in place: the convolution does not need its result

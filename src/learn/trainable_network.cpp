@@ -1,10 +1,12 @@
 #include "learn/trainable_network.h"
 
 #include "base/amx.h"
+#include "base/random.h"
 #include "diml/error.h"
 #include "finish.h"
 #include "frozen_norm.h"
 #include "graph.h"
+#include "models/parts.h"
 #include "tensors.h"
 
 namespace diml::learn {
@@ -47,9 +49,55 @@ TrainableNetwork::TrainableNetwork(const Model& model, torch::Device device, Pre
     shifts_.push_back(parameters_.at(layer->norm + ".bias"));
   }
   take_statistics();
+  find_branches();
 }
 
 TrainableNetwork::~TrainableNetwork() = default;
+
+void TrainableNetwork::find_branches() {
+  const std::vector<std::size_t> parts = parts_of(architecture_);
+  for (std::size_t k = 0; k < architecture_.map; ++k) {
+    const Operation& operation = architecture_.operations[k];
+    if (!operation.second || parts[k] == 0) continue;
+    const auto* layer = std::get_if<Convolution>(&operation.kind);
+    const auto* linear = std::get_if<Linear>(&operation.kind);
+    if (layer == nullptr && linear == nullptr) continue;
+    branch_[layer != nullptr ? layer->name : linear->name] = depths_.size();
+    depths_.push_back(static_cast<double>(parts[k] - 1));
+  }
+  const double last = depths_.empty() ? 0.0 : depths_.back();
+  for (double& depth : depths_) depth = last > 0.0 ? depth / last : 0.0;
+}
+
+std::map<std::string, std::size_t> TrainableNetwork::parts_behind() const {
+  const std::vector<std::size_t> parts = parts_of(architecture_);
+  const Architecture plain = make_architecture(architecture_.name, shape_.stride);
+  const std::size_t last = parts[plain.map - 1];
+  std::map<std::string, std::size_t> behind;
+  for (std::size_t k = 0; k < plain.operations.size(); ++k) {
+    for (const ArraySpec& array : arrays_of(plain.operations[k])) {
+      if (parameters_.contains(array.name)) behind[array.name] = last - std::min(parts[k], last);
+    }
+  }
+  return behind;
+}
+
+// [branches, photos]: 0 where a branch is left out, else what it counts. A photo's do not depend on
+// how the batch is divided among processes.
+torch::Tensor TrainableNetwork::kept_branches(const DropPath& drop, std::int64_t photos) const {
+  std::vector<float> factors;
+  for (std::size_t k = 0; k < depths_.size(); ++k) {
+    const double rate = drop.rate * depths_[k];
+    for (std::int64_t photo = 0; photo < photos; ++photo) {
+      const std::uint64_t place = drop.first_place + static_cast<std::uint64_t>(photo);
+      const bool left_out = Random(mixed_seed(drop.seed, k, place)).uniform() < rate;
+      factors.push_back(left_out ? 0.0F : static_cast<float>(1.0 / (1.0 - rate)));
+    }
+  }
+  return torch::tensor(factors)
+      .view({static_cast<std::int64_t>(depths_.size()), photos})
+      .to(device_, type_);
+}
 
 void TrainableNetwork::take_statistics() {
   if (normed_.empty()) return;
@@ -82,7 +130,17 @@ torch::Tensor TrainableNetwork::array(const std::string& name) const {
   return parameters_.at(name).to(type_);
 }
 
-FeatureMap TrainableNetwork::forward(const torch::Tensor& pixels) const {
+FeatureMap TrainableNetwork::forward(const torch::Tensor& pixels, const DropPath& drop) const {
+  torch::Tensor kept;
+  if (drop.rate > 0.0 && !branch_.empty()) kept = kept_branches(drop, pixels.size(0));
+  // Factors of each photo, for values with this many axes.
+  const auto dropped = [&](const std::string& name, const torch::Tensor& values) {
+    std::vector<std::int64_t> axes(static_cast<std::size_t>(values.dim()), 1);
+    axes[0] = -1;
+    const auto place = branch_.find(name);
+    if (place == branch_.end()) return values;  // the pooling's
+    return values * kept[static_cast<std::int64_t>(place->second)].view(axes);
+  };
   FrozenNorms::Channels channels;
   if (norms_) channels = norms_->channels(scales_, shifts_, type_);
   const auto convolve = [&](const Convolution& layer, const torch::Tensor& input,
@@ -100,14 +158,19 @@ FeatureMap TrainableNetwork::forward(const torch::Tensor& pixels) const {
     const torch::Tensor& bias = channels.biases[place];
     const auto stride = static_cast<std::int64_t>(layer.stride);
     const auto padding = static_cast<std::int64_t>(layer.padding());
+    if (kept.defined() && finish.shortcut.defined()) {
+      return finished(dropped(layer.name, torch::conv2d(input, kernel, bias, stride, padding)),
+                      finish);
+    }
     // oneDNN adds the bias within the convolution.
     if (device_.is_cpu() || !finish.relu) {
       return finished(torch::conv2d(input, kernel, bias, stride, padding), finish);
     }
     return finished_convolution(input, kernel, bias, finish.shortcut, stride, padding);
   };
-  FeatureMap made = run_graph(architecture_, in_layout_of(device_, pixels.to(type_)),
-                              {convolve, [&](const std::string& name) { return array(name); }});
+  Operators operators{convolve, [&](const std::string& name) { return array(name); }};
+  if (kept.defined()) operators.branch = dropped;
+  FeatureMap made = run_graph(architecture_, in_layout_of(device_, pixels.to(type_)), operators);
   made.map = made.map.to(torch::kFloat32);
   if (made.global.defined()) made.global = made.global.to(torch::kFloat32);
   return made;

@@ -6,6 +6,7 @@
 #include "diml/error.h"
 #include "families.h"
 #include "models/model.h"
+#include "models/model_config.h"
 #include "names.h"
 #include "vit.h"
 
@@ -115,15 +116,18 @@ std::string shape_of(vit::Vit vit) {
 }
 
 // Names the transformer, and says in its origin what had to be guessed.
-void recognise_transformer(Model& model, const std::optional<std::string>& wanted) {
-  if (wanted) {
-    model.architecture = *wanted;
-    return;
-  }
-  const vit::Vit found = vit::from_arrays(model.tensors);
+void recognise_transformer(Model& model, const ModelConfig& config) {
+  vit::Vit found = vit::from_arrays(model.tensors);
+  if (config.heads) found.heads = *config.heads;
+  if (config.epsilon) found.epsilon = *config.epsilon;
+  if (config.activation) found.activation = activation_called(*config.activation);
   std::vector<std::string> fitting;
   for (const vit::Named& one : vit::named()) {
-    if (shape_of(vit::parsed(one.description)) == shape_of(found)) fitting.emplace_back(one.name);
+    const vit::Vit known = vit::parsed(one.description);
+    if (shape_of(known) != shape_of(found)) continue;
+    if (config.activation && known.activation != found.activation) continue;
+    if (config.epsilon && known.epsilon != found.epsilon) continue;
+    fitting.emplace_back(one.name);
   }
   if (fitting.empty()) {
     if (found.heads == 0) {
@@ -135,13 +139,51 @@ void recognise_transformer(Model& model, const std::optional<std::string>& wante
                   "architecture");
     }
     model.architecture = vit::description(found);
-    model.provenance += "; architecture and preprocessing by the arrays' shapes alone";
+    if (config.files.empty()) {
+      model.provenance += "; architecture and preprocessing by the arrays' shapes alone";
+    }
     return;
   }
   model.architecture = fitting.front();
   if (fitting.size() == 1) return;
   model.provenance += "; taken for " + fitting.front();
   for (std::size_t k = 1; k < fitting.size(); ++k) model.provenance += ", may be " + fitting[k];
+}
+
+// A name that the user or the configuration gives.
+std::optional<std::string> named_architecture(const ImportParams& params,
+                                              const ModelConfig& config) {
+  if (params.architecture) return params.architecture;
+  const std::vector<std::string>& known = architecture_names();
+  if (config.architecture &&
+      std::find(known.begin(), known.end(), *config.architecture) != known.end()) {
+    return config.architecture;
+  }
+  return {};
+}
+
+void tell_origin(const ModelConfig& config, const std::string& architecture, std::string& text) {
+  if (config.files.empty()) return;
+  text += "; configured by " + config.files;
+  if (config.architecture && *config.architecture != architecture) {
+    text += ", which names " + *config.architecture;
+  }
+  for (const std::string& note : config.notes) text += "; " + note;
+}
+
+// The one file of weights in a folder of Hugging Face; anything else is left as it is.
+std::string weights_in(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  if (!fs::is_directory(path, unknown) || fs::exists(fs::path(path) / "model.json", unknown)) {
+    return path;
+  }
+  for (const char* name : {"model.safetensors", "open_clip_model.safetensors",
+                           "open_clip_pytorch_model.safetensors", "pytorch_model.bin"}) {
+    const fs::path file = fs::path(path) / name;
+    if (fs::exists(file, unknown)) return file.string();
+  }
+  return path;
 }
 
 }  // namespace
@@ -151,14 +193,18 @@ void refuse_several(const std::string& one, const std::string& other) {
               "'): save the one that you need by itself");
 }
 
-Model import_model(const std::string& path, const ImportParams& params) {
+Model import_model(const std::string& given, const ImportParams& params) {
+  const std::string path = weights_in(given);
   Weights weights = read_weights(path);
   // These name the file in their messages; what follows does not.
   const bool is_own = weights.metadata.contains("diml.architecture");
   Model model = is_own ? load_model(path) : Model();
   const std::string origin = is_own ? "" : fingerprint(path);
+  const bool is_keras = weights.tensors.contains("bn_conv1/gamma");
+  const ModelConfig config = is_own || is_keras ? ModelConfig() : config_beside(path);
+  const std::optional<std::string> architecture = named_architecture(params, config);
   try {
-    if (!is_own && weights.tensors.contains("bn_conv1/gamma")) {
+    if (!is_own && is_keras) {
       model.tensors = from_keras(weights.tensors);
       model.stride = StridePlace::in_1x1;
       model.epsilon = 1.001e-5;
@@ -169,16 +215,24 @@ Model import_model(const std::string& path, const ImportParams& params) {
     } else if (auto transformer = is_own ? std::nullopt : vit::from_others(weights.tensors)) {
       model.tensors = std::move(*transformer);
       model.provenance = "PyTorch weights from " + origin;
-      recognise_transformer(model, params.architecture);
+      if (architecture) {
+        model.architecture = *architecture;
+      } else {
+        recognise_transformer(model, config);
+      }
       model.preprocessing = make_architecture(model.architecture, model.stride).preprocessing;
     } else if (!is_own) {
       model.tensors = from_torch(std::move(weights.tensors));
       model.provenance = "PyTorch weights from " + origin;
     }
     if (params.stride) model.stride = *params.stride;
-    from_text(params.preprocessing, model.preprocessing);
-    if (params.architecture) model.architecture = *params.architecture;
+    // Together: a crop may fit into the other's short side alone.
+    std::map<std::string, std::string> preprocessing = params.preprocessing;
+    preprocessing.insert(config.preprocessing.begin(), config.preprocessing.end());
+    from_text(preprocessing, model.preprocessing);
+    if (architecture) model.architecture = *architecture;
     if (model.architecture.empty()) model.architecture = recognised(model);
+    tell_origin(config, model.architecture, model.provenance);
     check_tensors(model);
     expect_no_others(model);
   } catch (const Error& error) {

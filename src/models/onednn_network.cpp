@@ -51,12 +51,7 @@ OneDnnNetwork::OneDnnNetwork(const Model& model, const EmbeddingParams& params, 
       tap_(std::move(tap)),
       model_(onednn::load(model, params.projection)),
       engine_(dnnl::engine::kind::cpu, 0),
-      stream_(engine_) {
-  if (model_.architecture.patch && params.precision != Precision::float32) {
-    throw Error(ErrorKind::unsupported,
-                "onednn runs transformers in float32: use precision float32, or backend torch");
-  }
-}
+      stream_(engine_) {}
 
 MapShape OneDnnNetwork::output_shape(std::size_t height, std::size_t width) {
   const ValueShape shape = shapes_of(model_.architecture, height, width)[model_.architecture.map];

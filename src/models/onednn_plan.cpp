@@ -18,6 +18,8 @@ using Tag = memory::format_tag;
 memory::dim dim(std::size_t value) { return static_cast<memory::dim>(value); }
 
 constexpr std::size_t kInput = 1000;  // not one of the buffers
+constexpr std::size_t kRounded = 0;   // the buffer of what a product reads in bfloat16
+constexpr auto kFloat = memory::data_type::f32;
 
 float* floats(const memory& data) { return static_cast<float*>(data.get_data_handle()); }
 
@@ -25,6 +27,7 @@ float* floats(const memory& data) { return static_cast<float*>(data.get_data_han
 struct Place {
   memory::desc layout;
   std::size_t buffer = kInput;
+  memory::data_type type = kFloat;  // of tokens
 };
 
 struct Planned {
@@ -62,8 +65,8 @@ class PlanMaker {
         {dim(size_.batch), dim(shape.channels), dim(shape.height), dim(shape.width)}, type_, tag};
   }
   // One row for each token of the batch.
-  memory::desc rows_of(const ValueShape& shape) const {
-    return {{dim(size_.batch * shape.places()), dim(shape.channels)}, type_, Tag::ab};
+  memory::desc rows_of(const ValueShape& shape, memory::data_type type = kFloat) const {
+    return {{dim(size_.batch * shape.places()), dim(shape.channels)}, type, Tag::ab};
   }
 
   void add(std::size_t number, const Convolution& layer);
@@ -78,6 +81,8 @@ class PlanMaker {
 
   void convolve(std::size_t number, const Convolution& layer, Tag pixels);
   void multiply(std::size_t number, const Linear& linear);
+  Place factor(std::size_t number);
+  bool only_products_read(Value value) const;
   const memory& laid_out(LoadedLayer& layer, const memory::desc& plain, const memory::desc& wanted);
   std::size_t free_buffer(std::size_t number);
   std::size_t buffer_of_sum(std::size_t number);
@@ -89,7 +94,7 @@ class PlanMaker {
   LoadedModel& model_;
   const Architecture& architecture_;
   PlanSize size_;
-  memory::data_type type_;
+  memory::data_type type_;  // of maps, and of what matrix products read; all else is float32
   int threads_;
   dnnl::engine engine_;
   dnnl::stream stream_;
@@ -102,7 +107,7 @@ class PlanMaker {
 
 // The lowest one that holds no value that this operation or a later one needs.
 std::size_t PlanMaker::free_buffer(std::size_t number) {
-  for (std::size_t buffer = 0;; ++buffer) {
+  for (std::size_t buffer = type_ == kFloat ? 0 : kRounded + 1;; ++buffer) {
     bool taken = false;
     for (std::size_t value = 1; value <= number; ++value) {
       taken = taken || (places_[value].buffer == buffer && last_[value] >= number);
@@ -215,7 +220,7 @@ void PlanMaker::add(std::size_t number, const Tokens& tokens) {
   const Place target{rows_of(shape), free_buffer(number)};
   // The places of the map, channels last, behind the prefix of each image.
   const memory::desc view(
-      {dim(size_.batch), dim(shape.channels), dim(shape.height), dim(shape.width)}, type_,
+      {dim(size_.batch), dim(shape.channels), dim(shape.height), dim(shape.width)}, kFloat,
       {dim(shape.places() * shape.channels), 1, dim(shape.width * shape.channels),
        dim(shape.channels)});
   put(number, {.primitive = dnnl::reorder({engine_, source.layout, engine_, view}),
@@ -265,9 +270,33 @@ void PlanMaker::add(std::size_t number, const Linear& linear) {
   }
 }
 
+// The source of a product, rounded first where it is not yet in the type of products.
+Place PlanMaker::factor(std::size_t number) {
+  const Value value = architecture_.operations[number].source;
+  const Place source = places_[value];
+  if (source.type == type_) return source;
+  const Place rounded{rows_of(shapes_[value], type_), kRounded, type_};
+  put(number, {.primitive = dnnl::reorder({engine_, source.layout, engine_, rounded.layout}),
+               .fixed = {},
+               .source = source,
+               .target = rounded});
+  planned_.back().tap.clear();
+  return rounded;
+}
+
+bool PlanMaker::only_products_read(Value value) const {
+  if (architecture_.map == value || architecture_.global == value) return false;
+  return std::all_of(architecture_.operations.begin(), architecture_.operations.end(),
+                     [&](const Operation& operation) {
+                       if (operation.second == value) return false;
+                       return operation.source != value ||
+                              std::holds_alternative<Linear>(operation.kind);
+                     });
+}
+
 void PlanMaker::multiply(std::size_t number, const Linear& linear) {
   const Operation& operation = architecture_.operations[number];
-  const Place source = places_[operation.source];
+  const Place source = factor(number);
   const Dims weight_dims = {dim(linear.inputs), dim(linear.outputs)};
   const memory::desc weights(weight_dims, type_, Tag::any);
   const memory::desc bias({1, dim(linear.outputs)}, memory::data_type::f32, Tag::ab);
@@ -289,7 +318,8 @@ void PlanMaker::multiply(std::size_t number, const Linear& linear) {
   }
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(finishing);
-  const memory::desc target = rows_of(shapes_[number + 1]);
+  const auto result_type = only_products_read(number + 1) ? type_ : kFloat;
+  const memory::desc target = rows_of(shapes_[number + 1], result_type);
   const auto made = matmul({source.layout, weights, bias, target}, attributes, engine_);
   LoadedLayer& loaded = model_.layers.at(linear.name);
   const memory::desc plain(weight_dims, memory::data_type::f32, Tag::ba);
@@ -298,7 +328,7 @@ void PlanMaker::multiply(std::size_t number, const Linear& linear) {
                .fixed = {{DNNL_ARG_WEIGHTS, laid_out(loaded, plain, made.weights_desc())},
                          {DNNL_ARG_BIAS, memory(bias, engine_, loaded.bias.data())}},
                .source = source,
-               .target = {target, buffer_of_sum(number)}});
+               .target = {target, buffer_of_sum(number), result_type}});
 }
 
 void PlanMaker::add(std::size_t number, const Attention& attention) {

@@ -331,7 +331,10 @@ Architecture make(std::string_view name, StridePlace /*stride*/) {
   a.weights =
       "imported from timm, torchvision, Hugging Face, OpenCLIP and DINO; small networks of its "
       "kind "
-      "agree with torch within 1e-4, trained ones were not compared";
+      "agree with torch within 1e-4, ";
+  a.weights += name == "vit_tiny_patch16_224"
+                   ? "trained on ImageNet it puts the right class first on 17 of 17 photos"
+                   : "trained ones were not compared";
   a.about = "a transformer of " + std::to_string(vit.depth) + " blocks, " + std::to_string(side) +
             " x " + std::to_string(side) + " patches of " + std::to_string(vit.patch) +
             " pixels, " + std::to_string(vit.width) + " channels";

@@ -155,6 +155,7 @@ void check_model(const TrainConfig& config) {
   expect(model.crop == 0 || model.resize == 0 || model.crop <= model.resize,
          "model.crop is " + to_text(model.crop) + ", model.resize " + to_text(model.resize) +
              ": a crop lies within the photo");
+  expect_within("model.drop_path", model.drop_path, 0.0, kBelowOne, "at least 0 and below 1");
   expect(config.grid >= 1 && config.grid <= kLargestGrid,
          "grid is " + to_text(config.grid) + ": it must be 1 to " + to_text(kLargestGrid));
   check_params(config.measure.match.transport);
@@ -193,6 +194,7 @@ void check_optimiser(const TrainConfig& config) {
       Range{"optimiser.learning_rate", optimiser.learning_rate, kAboveZero, kNoLimit, "above 0"},
       Range{"optimiser.projection_rate", config.projection_rate, 0.0, kNoLimit,
             "above 0, or 0 for that of the backbone"},
+      Range{"optimiser.layer_decay", config.layer_decay, kAboveZero, 1.0, "above 0 and at most 1"},
       Range{"optimiser.weight_decay", optimiser.weight_decay, 0.0, kNoLimit, "0 or more"},
       Range{"optimiser.momentum", optimiser.momentum, 0.0, kBelowOne, "at least 0 and below 1"},
       Range{"optimiser.beta1", optimiser.beta1, 0.0, kBelowOne, "at least 0 and below 1"},

@@ -26,6 +26,7 @@ struct ModelParams {
   std::size_t dim = 128;               // paper, section 4.2
   std::size_t resize = 0;              // short side of photos in evaluation; 0: the weights' own
   std::size_t crop = 0;                // side of what the network sees; 0: the weights' own
+  double drop_path = 0.0;              // of the last block's residual branches; 0 for none
 };
 
 // RandomResizedCrop and a mirror image half of the time.
@@ -65,6 +66,7 @@ struct TrainConfig {
   learn::SamplerParams sampler{};
   learn::OptimiserParams optimiser{};
   double projection_rate = 0.0;  // learning rate of the projection; 0 for the backbone's
+  double layer_decay = 1.0;      // of the learning rate from each block to the one before it
   double clip = 0.0;             // longest gradient; 0 for no limit
   double ema = 0.0;              // decay of averaged weights, which are then evaluated; 0 for none
   ScheduleParams schedule{};

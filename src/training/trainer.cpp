@@ -8,6 +8,7 @@
 #include "judge.h"
 #include "learn/device.h"
 #include "learn/tensors.h"
+#include "learning_groups.h"
 #include "run_plan.h"
 #include "schedule.h"
 #include "starting_model.h"
@@ -18,6 +19,7 @@ namespace {
 // Streams of random numbers, so that none repeats another.
 constexpr std::uint64_t kAugment = 1;
 constexpr std::uint64_t kStep = 2;  // 3 is starting_seed's
+constexpr std::uint64_t kDrop = 4;
 
 learn::MeasureParams measure_of(const TrainConfig& config) {
   learn::MeasureParams params = config.measure;
@@ -71,22 +73,8 @@ void Trainer::make_loss_and_optimiser() {
     parameter.value.set_data(parameter.value.to(device_));
   }
 
-  const double rate = config_.optimiser.learning_rate;
-  const double decay = config_.optimiser.weight_decay;
-  learn::LearningGroup backbone{"backbone", rate, decay, {}};
-  learn::LearningGroup projection{
-      "projection", config_.projection_rate > 0.0 ? config_.projection_rate : rate, decay, {}};
-  for (const auto& [name, value] : network_->parameters()) {
-    (name.starts_with("projection.") ? projection : backbone).values[name] = value;
-  }
-  std::vector<learn::LearningGroup> groups = {backbone, projection};
-  for (const learn::LossParameter& parameter : loss_->parameters()) {
-    groups.push_back({parameter.name,
-                      parameter.learning_rate,
-                      0.0,  // weight decay makes no sense for boundaries and unit proxies
-                      {{parameter.name, parameter.value}}});
-  }
-  optimiser_ = std::make_unique<learn::Optimiser>(config_.optimiser, std::move(groups));
+  optimiser_ = std::make_unique<learn::Optimiser>(
+      config_.optimiser, learning_groups(config_, *network_, loss_->parameters()));
 }
 
 // A batch as in training. Every rank uses the same.
@@ -121,12 +109,16 @@ void Trainer::look_at_a_batch() {
   if (calibrates) calibrated_ = std::move(batch);
 }
 
+std::size_t Trainer::first_place() const {
+  return ranks_.rank() * config_.sampler.batch / ranks_.size();
+}
+
 LoaderParams Trainer::loader_params(std::size_t epoch) const {
   return {.size = start_.preprocessing.crop,
           .channels = start_.preprocessing.channels,
           .augment = config_.augment,
           .seed = mixed_seed(config_.seed, kAugment, epoch),
-          .first_place = ranks_.rank() * config_.sampler.batch / ranks_.size(),
+          .first_place = first_place(),
           .threads = loader_threads(config_),
           .device = device_,
           .stand_ins = stand_ins()};
@@ -149,14 +141,17 @@ LateNumbers Trainer::run_step(const TrainingBatch& batch, std::size_t epoch, std
                               std::size_t steps) {
   const torch::Tensor labels = ranks_.all_gather(labels_of(batch));
   optimiser_->zero_gradients();
-  const FeatureMap made = network_->forward(pixels_(batch.pixels));
+  const std::uint64_t seed = mixed_seed(config_.seed, kStep, epoch * steps + step);
+  const FeatureMap made = network_->forward(
+      pixels_(batch.pixels), {.rate = config_.model.drop_path,
+                              .seed = mixed_seed(config_.seed, kDrop, epoch * steps + step),
+                              .first_place = first_place()});
   learn::Grids grids = learn::make_grids(made.map, measure_.needs_cells() ? config_.grid : 0,
                                          config_.pooling, made.global);
   grids.globals = ranks_.all_gather(grids.globals);
   grids.norms = ranks_.all_gather(grids.norms);
   if (grids.cells.defined()) grids.cells = ranks_.all_gather(grids.cells);
-  const torch::Tensor loss =
-      (*loss_)({grids, labels, measure_, mixed_seed(config_.seed, kStep, epoch * steps + step)});
+  const torch::Tensor loss = (*loss_)({grids, labels, measure_, seed});
   torch::Tensor length = torch::zeros_like(loss, torch::kFloat64);
   if (loss.requires_grad()) {
     loss.backward();

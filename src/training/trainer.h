@@ -50,6 +50,7 @@ class Trainer {
   torch::Tensor labels_of(const TrainingBatch& batch) const;  // on the device
   // The results of a step: counted and reported; throws where one is not a number.
   void settle(const Step& step, double images_per_second);
+  std::size_t first_place() const;  // of this process's photos in the whole batch
   LoaderParams loader_params(std::size_t epoch) const;
   // Returns whether it was stopped.
   bool judge(EpochReport& report);

@@ -78,5 +78,23 @@ TEST_F(Transformer, TrainsWithAnyLossAndIsEvaluatedAsItWasTrained) {
             "critters", "--rerank", "0,5"});
 }
 
+TEST_F(Transformer, TrainsWithStochasticDepthAndOneRateForEachBlock) {
+  const Arguments settings = {"model.architecture=" + kArchitecture, "loss.name=ms",
+                              "model.drop_path=0.5", "optimiser.layer_decay=0.7"};
+  run_well(train("dropped", settings));
+  EXPECT_NE(bytes_of(at("dropped/config.yaml")).find("drop_path: 0.5"), std::string::npos);
+  run_well(train("again", settings));
+  EXPECT_EQ(bytes_of(at("dropped/best.safetensors")), bytes_of(at("again/best.safetensors")));
+  expect_refused(train("refused", {"model.drop_path=1"}), {"model.drop_path is 1", "below 1"});
+}
+
+TEST_F(Transformer, EmbedsInBfloat16OnEveryBackend) {
+  for (const char* backend : {"onednn", "torch"}) {
+    run_well({"embed", "--model", "v.safetensors", "--images", "critters", "--out", backend,
+              "--precision", "bfloat16", "--backend", backend});
+    EXPECT_EQ(NpyFile(at(std::string(backend) + ".globals.npy")).shape()[1], 32U);
+  }
+}
+
 }  // namespace
 }  // namespace diml::test

@@ -78,6 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
                     BatchCase{"resnet50", 224, Precision::bfloat16, 2},
                     BatchCase{kTransformer, 64, Precision::float32, 1},
                     BatchCase{kTransformer, 96, Precision::float32, 3},
+                    BatchCase{kTransformer, 96, Precision::bfloat16, 2},
                     BatchCase{"vit_small_patch16_224", 224, Precision::float32, 2}),
     [](const auto& instance) {
       const BatchCase& one = instance.param;

@@ -34,6 +34,18 @@ TEST_P(VitGolden, EveryBlockAgreesWithTorch) {
   }
 }
 
+TEST_P(VitGolden, BFloat16StaysNear) {
+  for (const nlohmann::json& one : file_.at("cases")) {
+    for (const Runtime& runtime : kRuntimes) {
+      const double error = largest_error(runtime, model_, pixels_of(one), 2, one.at("taps"),
+                                         Precision::bfloat16, one.at("height"), one.at("width"));
+      EXPECT_LT(error, 0.1) << runtime.name << " at " << one.at("height");
+      EXPECT_GT(error, 1e-4) << runtime.name << " did not compute in bfloat16";
+      RecordProperty(std::string("error_") + runtime.name, std::to_string(error));
+    }
+  }
+}
+
 // Behind the places of each map stands the global vector, where the network has one of its own.
 TEST_P(VitGolden, MapsAreTheLastNormAndGlobalsFollowThem) {
   const nlohmann::json& one = file_.at("cases").at(1);

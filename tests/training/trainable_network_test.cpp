@@ -296,6 +296,77 @@ TEST(TrainableTransformer, LearnsInBfloat16WhatItLearnsInFloat32) {
   EXPECT_NEAR(coarse.back(), exact.back(), 0.2 * exact.front());
 }
 
+// The stem and the first block's branches always count; the last block's are left out at the rate.
+TEST(DropPath, LeavesOutTheBranchesOfEachPhotoByItself) {
+  for (const char* architecture : {kTransformers[0], "small"}) {
+    const Model model =
+        std::string_view(architecture) == "small" ? lived_in("small") : lively(architecture);
+    const TrainableNetwork network(model, torch::kCPU);
+    const torch::Tensor one = some_pixels(1, 32);
+    const torch::Tensor pixels = one.expand({64, -1, -1, -1}).contiguous();
+    const torch::NoGradGuard no_gradient;
+    const torch::Tensor whole = network.forward(pixels).map;
+    EXPECT_TRUE(network.forward(pixels, {.rate = 0.0, .seed = 3}).map.equal(whole));
+    const auto maps = [&](std::uint64_t seed) {
+      return network.forward(pixels, {.rate = 0.5, .seed = seed}).map;
+    };
+    const torch::Tensor some = maps(3);
+    EXPECT_TRUE(some.equal(maps(3))) << "the same step gives the same";
+    EXPECT_FALSE(some.equal(maps(4)));
+    // One photo, many maps: as many as branches can be left out.
+    const std::size_t kinds = std::get<0>(torch::unique_dim(some.flatten(1), 0)).size(0);
+    EXPECT_GE(kinds, 2U) << architecture;
+    EXPECT_LE(kinds, 64U);
+  }
+}
+
+TEST(DropPath, DoesNotDependOnHowTheBatchIsDivided) {
+  const TrainableNetwork network(lively(kTransformers[1]), torch::kCPU);
+  const torch::Tensor pixels = some_pixels(8, 48);
+  const torch::NoGradGuard no_gradient;
+  const torch::Tensor whole = network.forward(pixels, {.rate = 0.7, .seed = 5}).map;
+  const torch::Tensor half =
+      network.forward(pixels.narrow(0, 4, 4), {.rate = 0.7, .seed = 5, .first_place = 4}).map;
+  EXPECT_LT((whole.narrow(0, 4, 4) - half).abs().max().item<double>(),
+            1e-4 * whole.abs().max().item<double>());
+}
+
+// With two blocks the first is never left out and the second at the rate itself, so that the mean
+// of what the second adds is what it adds without.
+TEST(DropPath, KeepsTheMeanOfWhatABlockAdds) {
+  const std::string plain =
+      "vit:width=32,depth=2,heads=2,patch=8,pixels=32,class_token=no,pool=mean";
+  const TrainableNetwork network(lively(plain.c_str()), torch::kCPU);
+  const torch::NoGradGuard no_gradient;
+  constexpr double kRate = 0.25;
+  constexpr std::int64_t kPhotos = 512;
+  const torch::Tensor pixels = some_pixels(1, 32).expand({kPhotos, -1, -1, -1}).contiguous();
+  const torch::Tensor some = network.forward(pixels, {.rate = kRate, .seed = 9}).map.flatten(1);
+  // Both branches of the last block are left out of some photos, one of others: four kinds.
+  const auto [kinds, inverse, counts] =
+      torch::unique_dim(some, 0, /*sorted=*/true, /*return_inverse=*/false, /*return_counts=*/true);
+  ASSERT_EQ(kinds.size(0), 4);
+  const auto largest = counts.max().item<double>() / kPhotos;
+  const auto smallest = counts.min().item<double>() / kPhotos;
+  EXPECT_NEAR(largest, (1 - kRate) * (1 - kRate), 0.08);
+  EXPECT_NEAR(smallest, kRate * kRate, 0.05);
+}
+
+TEST(TrainableNetwork, KnowsHowManyPartsLieBehindEachParameter) {
+  const TrainableNetwork transformer(lively(kTransformers[0]), torch::kCPU);
+  const std::map<std::string, std::size_t> behind = transformer.parts_behind();
+  EXPECT_EQ(behind.at("patch_embed.proj.weight"), 3U);
+  EXPECT_EQ(behind.at("pos_embed"), 3U);
+  EXPECT_EQ(behind.at("blocks.0.attn.qkv.weight"), 2U);
+  EXPECT_EQ(behind.at("blocks.1.mlp.fc2.bias"), 1U);
+  EXPECT_EQ(behind.at("norm.weight"), 0U);
+  EXPECT_FALSE(behind.contains("projection.weight"));
+  EXPECT_EQ(behind.size() + 2, transformer.parameters().size());
+  const TrainableNetwork residual(lived_in("small"), torch::kCPU);
+  EXPECT_EQ(residual.parts_behind().at("conv1.weight"), 3U);
+  EXPECT_EQ(residual.parts_behind().at("layer3.0.conv2.weight"), 0U);
+}
+
 TEST(TrainableTransformer, HasNothingToCalibrate) {
   const Model model = lively(kTransformers[0]);
   TrainableNetwork network(model, torch::kCPU);
