@@ -1,5 +1,7 @@
 #include "learn/trainable_network.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/amx.h"
@@ -296,7 +298,20 @@ TEST(TrainableTransformer, LearnsInBfloat16WhatItLearnsInFloat32) {
   EXPECT_NEAR(coarse.back(), exact.back(), 0.2 * exact.front());
 }
 
-// The stem and the first block's branches always count; the last block's are left out at the rate.
+// How many of the rows are alike, kind by kind. A row's place in its batch changes its last bits.
+std::vector<std::int64_t> kinds_of(const torch::Tensor& rows) {
+  const double close = 1e-3 * rows.abs().max().item<double>();
+  std::vector<std::int64_t> kinds;
+  torch::Tensor left = rows;
+  while (left.size(0) > 0) {
+    const torch::Tensor differs = (left - left[0]).abs().amax(1) > close;
+    kinds.push_back(left.size(0) - differs.sum().item<std::int64_t>());
+    left = left.index({differs});
+  }
+  std::sort(kinds.begin(), kinds.end());
+  return kinds;
+}
+
 TEST(DropPath, LeavesOutTheBranchesOfEachPhotoByItself) {
   for (const char* architecture : {kTransformers[0], "small"}) {
     const Model model =
@@ -313,10 +328,8 @@ TEST(DropPath, LeavesOutTheBranchesOfEachPhotoByItself) {
     const torch::Tensor some = maps(3);
     EXPECT_TRUE(some.equal(maps(3))) << "the same step gives the same";
     EXPECT_FALSE(some.equal(maps(4)));
-    // One photo, many maps: as many as branches can be left out.
-    const std::size_t kinds = std::get<0>(torch::unique_dim(some.flatten(1), 0)).size(0);
-    EXPECT_GE(kinds, 2U) << architecture;
-    EXPECT_LE(kinds, 64U);
+    // One photo, several maps.
+    EXPECT_GE(kinds_of(some.flatten(1)).size(), 2U) << architecture;
   }
 }
 
@@ -331,9 +344,8 @@ TEST(DropPath, DoesNotDependOnHowTheBatchIsDivided) {
             1e-4 * whole.abs().max().item<double>());
 }
 
-// With two blocks the first is never left out and the second at the rate itself, so that the mean
-// of what the second adds is what it adds without.
-TEST(DropPath, KeepsTheMeanOfWhatABlockAdds) {
+// With two blocks the first is never left out, and the second at the rate itself.
+TEST(DropPath, LeavesOutTheLastBlockAtItsRateAndTheFirstNever) {
   const std::string plain =
       "vit:width=32,depth=2,heads=2,patch=8,pixels=32,class_token=no,pool=mean";
   const TrainableNetwork network(lively(plain.c_str()), torch::kCPU);
@@ -342,14 +354,12 @@ TEST(DropPath, KeepsTheMeanOfWhatABlockAdds) {
   constexpr std::int64_t kPhotos = 512;
   const torch::Tensor pixels = some_pixels(1, 32).expand({kPhotos, -1, -1, -1}).contiguous();
   const torch::Tensor some = network.forward(pixels, {.rate = kRate, .seed = 9}).map.flatten(1);
-  // Both branches of the last block are left out of some photos, one of others: four kinds.
-  const auto [kinds, inverse, counts] =
-      torch::unique_dim(some, 0, /*sorted=*/true, /*return_inverse=*/false, /*return_counts=*/true);
-  ASSERT_EQ(kinds.size(0), 4);
-  const auto largest = counts.max().item<double>() / kPhotos;
-  const auto smallest = counts.min().item<double>() / kPhotos;
-  EXPECT_NEAR(largest, (1 - kRate) * (1 - kRate), 0.08);
-  EXPECT_NEAR(smallest, kRate * kRate, 0.05);
+  // Of the last block's two branches both count, or one of them, or none.
+  const std::vector<std::int64_t> kinds = kinds_of(some);
+  ASSERT_EQ(kinds.size(), 4U);
+  const auto share = [&](std::size_t k) { return static_cast<double>(kinds[k]) / kPhotos; };
+  EXPECT_NEAR(share(3), (1 - kRate) * (1 - kRate), 0.08);
+  EXPECT_NEAR(share(0), kRate * kRate, 0.05);
 }
 
 TEST(TrainableNetwork, KnowsHowManyPartsLieBehindEachParameter) {
