@@ -49,6 +49,7 @@ if(BUILD_SHARED_LIBS)
   diml_package(library libdiml0 libs "image similarity that can say why: shared libraries"
     "Compares photos by grids of local features, aligned by optimal transport:\nmatching, galleries, search, explanations, networks on CPUs."
     RECOMMENDS libopenblas0-openmp)
+  set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/triggers)
   diml_package(development libdiml-dev libdevel "image similarity that can say why: headers"
     "Headers and files for CMake and pkg-config of libdiml0, and the layers on\nLibTorch as static libraries."
     DEPENDS "libdiml0 ${same}" SUGGESTS libtorch-dev)
